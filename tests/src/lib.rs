@@ -1,0 +1,1 @@
+//! Whole-system stories over public APIs only: what they share.
