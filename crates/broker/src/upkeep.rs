@@ -1,0 +1,114 @@
+//! The work of the loops that every process runs: idempotent, and safe to run in many processes at once.
+
+use std::time::Duration;
+
+use poolwright_core::{QueueName, TaskRecord, Timestamp};
+
+use crate::{Held, Reply, ServerBeat, ServerId};
+
+/// The answer to a promotion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Promoted {
+    /// How many became pending.
+    pub tasks: u32,
+    /// When the next one is due; none when none waits.
+    pub next_due: Option<Timestamp>,
+}
+
+/// A request for tasks whose worker lost contact.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TakeOver {
+    /// Where to look.
+    pub queues: Vec<QueueName>,
+    /// How many at most.
+    pub limit: u32,
+    /// How long the new leases last.
+    pub lease: Duration,
+}
+
+/// How long and how many ended tasks a queue keeps.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ArchiveLimits {
+    /// The queue.
+    pub queue: QueueName,
+    /// At most so many archived tasks; the oldest go first. asynq: 10,000.
+    pub tasks_max: u64,
+    /// No archived task older than this. asynq: 90 days.
+    pub age_max: Duration,
+    /// Spare archived tasks whose dead letter is not recorded yet.
+    pub spare_unrecorded: bool,
+}
+
+/// What a sweep removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Swept {
+    /// Completed tasks whose retention had passed.
+    pub expired: u64,
+    /// Archived tasks beyond the limits. Never silent: the caller logs and counts it.
+    pub trimmed: u64,
+    /// More is left; sweep again.
+    pub more: bool,
+}
+
+/// What a reconciliation mended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Reconciled {
+    /// Index entries without a task.
+    pub index_entries: u64,
+    /// Active tasks without a lease.
+    pub leaseless: u64,
+    /// Unique locks without a holder.
+    pub locks: u64,
+}
+
+/// Keeps a store in order.
+pub trait Upkeep: Send + Sync {
+    /// Makes due tasks (scheduled, retry) pending, earliest first, at most `limit` in one call.
+    ///
+    /// # Errors
+    /// [`crate::Error::Unavailable`], [`crate::Error::Refused`].
+    fn promote_due(&self, queues: Vec<QueueName>, limit: u32) -> Reply<'_, Promoted>;
+
+    /// Takes over active tasks whose lease has expired: they stay active, with a new token and lease, and are
+    /// returned. The caller asks the judge and settles as usual; if it dies first, the next one takes over.
+    ///
+    /// # Errors
+    /// [`crate::Error::Unavailable`], [`crate::Error::Refused`].
+    fn take_over(&self, request: TakeOver) -> Reply<'_, Vec<TaskRecord>>;
+
+    /// Removes completed tasks whose retention has passed and archived ones beyond the limits, in bounded steps.
+    ///
+    /// # Errors
+    /// [`crate::Error::Unavailable`], [`crate::Error::Refused`].
+    fn sweep(&self, limits: Vec<ArchiveLimits>) -> Reply<'_, Swept>;
+
+    /// Mends what other programs or an earlier fault left behind.
+    ///
+    /// # Errors
+    /// [`crate::Error::Unavailable`], [`crate::Error::Refused`].
+    fn reconcile(&self, queues: Vec<QueueName>) -> Reply<'_, Reconciled>;
+
+    /// Archived tasks whose dead letter nobody has confirmed, oldest first.
+    ///
+    /// # Errors
+    /// [`crate::Error::Unavailable`], [`crate::Error::Refused`].
+    fn unrecorded(&self, queues: Vec<QueueName>, limit: u32) -> Reply<'_, Vec<TaskRecord>>;
+
+    /// Confirms that the dead letters of these tasks and attempts are stored. Unknown ones are passed over.
+    ///
+    /// # Errors
+    /// [`crate::Error::Unavailable`], [`crate::Error::Refused`].
+    fn mark_recorded(&self, held: Vec<Held>) -> Reply<'_, ()>;
+
+    /// Says that a server lives; the record lasts `lasts` from now.
+    ///
+    /// # Errors
+    /// [`crate::Error::Unavailable`], [`crate::Error::Refused`].
+    fn beat(&self, server: ServerBeat, lasts: Duration) -> Reply<'_, ()>;
+
+    /// Removes a server's record at its stop.
+    ///
+    /// # Errors
+    /// [`crate::Error::Unavailable`], [`crate::Error::Refused`].
+    fn retire(&self, server: ServerId) -> Reply<'_, ()>;
+}
