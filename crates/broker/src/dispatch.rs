@@ -56,7 +56,9 @@ pub struct ClaimRequest {
     pub resent: bool,
     /// How long the leases last.
     pub lease: Duration,
-    /// One for each pool with free workers. Served in order, slot by slot.
+    /// One for each pool with free workers. Served in order, slot by slot: each demand makes one [`crate::Lottery`] of
+    /// its seed and weights and draws once for each slot; the slot goes to the first queue in that order that has a task
+    /// and is not paused. All stores do exactly this, so that seeded runs agree.
     pub demands: Vec<Demand>,
 }
 
@@ -124,7 +126,11 @@ pub struct Settled {
 
 /// Hands out tasks and takes them back.
 pub trait Dispatch: Send + Sync {
-    /// Takes pending tasks: they become active, with a new token and a lease.
+    /// Takes pending tasks: they become active, with a new token and a lease; what an earlier attempt said of its
+    /// progress is forgotten, what it stored as a result stays. A flagged task met on the way is discarded (rule 6)
+    /// and uses no slot and no draw.
+    ///
+    /// Resent: the tasks come in their old order and for their old pools, with the token and lease they have.
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Refused`].
@@ -136,8 +142,28 @@ pub trait Dispatch: Send + Sync {
     /// [`Error::Unavailable`], [`Error::Refused`].
     fn extend(&self, held: Vec<Held>, lease: Duration) -> Reply<'_, Vec<Extension>>;
 
-    /// Settles attempts; one outcome each, in order. Repeating one that was done is a success where the record
-    /// still shows it, [`Error::NotFound`] where it is gone.
+    /// Settles attempts; one outcome each, in order. Only the holder of an active task can.
+    ///
+    /// | | record | counts | lock | flag |
+    /// | --- | --- | --- | --- | --- |
+    /// | `Complete` | completed until now + `retain_for`; gone when that is zero | processed | freed | cleared |
+    /// | `Retry`, `after` is zero | pending, at the end of its queue | with [`Charge::Retry`]: processed, failed | kept | kept, but cleared by class cancelled |
+    /// | `Retry`, later | retry, due at now + `after` | the same | kept | the same |
+    /// | `Archive` | archived, not yet recorded | processed, failed | freed | cleared |
+    /// | `Discard` | gone | processed | freed | |
+    /// | `Release`, `Hold` | pending, where it was | nothing | kept | kept |
+    ///
+    /// `Retry` and `Archive` note the failure. `Complete` without a result leaves what `store_result` stored. `Retry`
+    /// charges: [`Charge::Retry`] adds to `retried` and sets `deferrals` to zero, [`Charge::Deferral`] adds to
+    /// `deferrals`, [`Charge::Crash`] to `crashes`. `Hold` pauses the queue, too, unless it is paused already (the earlier
+    /// reason stays). The token stays in the record as the last one.
+    ///
+    /// Repeating a settlement that was done is a success where the record still shows it (it is not active, and its last
+    /// token is the one presented), [`Error::NotFound`] where it is gone, [`Error::LeaseLost`] otherwise.
+    ///
+    /// [`Charge::Retry`]: poolwright_core::Charge::Retry
+    /// [`Charge::Deferral`]: poolwright_core::Charge::Deferral
+    /// [`Charge::Crash`]: poolwright_core::Charge::Crash
     ///
     /// # Errors
     /// Each: [`Error::LeaseLost`], [`Error::NotFound`]. All: [`Error::Unavailable`], [`Error::Refused`].
@@ -149,7 +175,8 @@ pub trait Dispatch: Send + Sync {
     /// [`Error::LeaseLost`], [`Error::NotFound`], [`Error::Unavailable`], [`Error::Refused`].
     fn store_result(&self, held: Held, result: Bytes) -> Reply<'_, ()>;
 
-    /// Notes how far the running task is: `done` from 0 to 1, and a word.
+    /// Notes how far the running task is: `done` from 0 to 1 (what lies outside is brought inside; no number is 0),
+    /// and a word.
     ///
     /// # Errors
     /// [`Error::LeaseLost`], [`Error::NotFound`], [`Error::Unavailable`], [`Error::Refused`].

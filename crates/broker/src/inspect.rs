@@ -90,6 +90,9 @@ impl QueueStats {
     }
 }
 
+/// The longest history that a store keeps and [`Inspect::history`] gives, in days.
+pub const HISTORY_DAYS_MAX: u32 = 366;
+
 /// A day of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DayStats {
@@ -115,12 +118,16 @@ pub struct PageRequest {
     pub state: State,
     /// Where to go on; none begins.
     pub after: Option<Cursor>,
-    /// How many at most, 1 to 1,000.
+    /// How many at most, 1 to 1,000; what lies outside is brought inside.
     pub limit: u32,
 }
 
-/// A page. Pending and active come newest first, scheduled and retry by due time, archived by last failure and completed by
-/// expiry, latest first. Tasks that change state meanwhile may be left out, never shown twice.
+/// A page. Pending comes from the end of the queue to its front, active by claim, latest first (in any order where they
+/// were claimed at the same time), scheduled and retry by due time, archived by last failure and completed by expiry,
+/// latest first.
+///
+/// A task that stays where it is while pages are read is shown exactly once. One that moves may be left out; it is never
+/// shown twice, but for one thing: a scheduled or retry task that got a later due time meanwhile may come again with it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Page {
     /// The tasks.
@@ -161,7 +168,7 @@ pub enum CancelOutcome {
     NotFound,
 }
 
-/// What a bulk call does.
+/// What a bulk call does. On tasks in a state that is not named it does nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BulkAction {
@@ -173,7 +180,8 @@ pub enum BulkAction {
     Delete,
 }
 
-/// A bulk call on one queue and state.
+/// A bulk call on one queue and state. Pending tasks come from the front of their queue, the others by the time that orders
+/// their pages, earliest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bulk {
     /// The stored name.
@@ -213,7 +221,7 @@ pub trait Inspect: Send + Sync {
     /// Numbers of these queues, in order; zeros for unknown ones.
     fn queue_stats(&self, queues: Vec<QueueName>) -> Reply<'_, Vec<QueueStats>>;
 
-    /// The last `days` days, today first, days without work included as zeros.
+    /// The last `days` days (UTC), today first, days without work included as zeros; at most [`HISTORY_DAYS_MAX`].
     fn history(&self, queue: QueueName, days: u32) -> Reply<'_, Vec<DayStats>>;
 
     /// A page of one queue and state; empty for an unknown queue.
@@ -225,27 +233,30 @@ pub trait Inspect: Send + Sync {
     /// One task.
     fn get(&self, key: TaskKey) -> Reply<'_, Option<TaskRecord>>;
 
-    /// Tasks of a subject or scope in all queues, at most `limit`.
+    /// Tasks of a subject or scope in all queues and states, at most `limit`, in any order. A follow-up that waits is not
+    /// found.
     fn find(&self, what: Find, limit: u32) -> Reply<'_, Found>;
 
     /// Asks for the end of tasks, one outcome each: flags those that wait or run. Idempotent.
     fn request_cancel(&self, keys: Vec<TaskKey>) -> Reply<'_, Vec<CancelOutcome>>;
 
     /// Makes a scheduled, retry, archived or completed task pending, at the end of its queue; answers with the state it
-    /// was in. Keeps `retried`; clears deferrals, crashes, the cancel flag and the token.
+    /// was in. Keeps `retried`, the last failure, result and progress; clears deferrals, crashes, the cancel flag,
+    /// the token and what only its state used.
     ///
     /// # Errors
     /// [`crate::Error::NotFound`], [`crate::Error::WrongState`].
     fn run_now(&self, key: TaskKey) -> Reply<'_, State>;
 
     /// Archives a pending, scheduled, retry or completed task with class operator and this reason; answers with the
-    /// state it was in. Makes a new token, so that its dead letter has a key of its own.
+    /// state it was in. Makes a new token, so that its dead letter has a key of its own. Clears the cancel flag; its lock
+    /// is freed, its follow-up dropped.
     ///
     /// # Errors
     /// [`crate::Error::NotFound`], [`crate::Error::WrongState`].
     fn archive(&self, key: TaskKey, reason: String) -> Reply<'_, State>;
 
-    /// Deletes a task that is not active; answers with the state it was in.
+    /// Deletes a task that is not active, with its follow-up; answers with the state it was in.
     ///
     /// # Errors
     /// [`crate::Error::NotFound`], [`crate::Error::WrongState`].
@@ -254,7 +265,9 @@ pub trait Inspect: Send + Sync {
     /// The same for many of one queue and state; answers with how many.
     fn bulk(&self, bulk: Bulk) -> Reply<'_, u64>;
 
-    /// Gives a pending, scheduled or retry task another due time; now makes it pending. A pending one becomes scheduled.
+    /// Gives a pending, scheduled or retry task another due time; now (or a past time) makes
+    /// it pending, at the end of its queue. A pending one becomes scheduled, or stays where it is when the time is now; one
+    /// in retry stays in retry.
     ///
     /// # Errors
     /// [`crate::Error::NotFound`], [`crate::Error::WrongState`].
@@ -266,21 +279,22 @@ pub trait Inspect: Send + Sync {
     /// [`crate::Error::NotFound`], [`crate::Error::WrongState`].
     fn update_payload(&self, key: TaskKey, payload: Bytes) -> Reply<'_, ()>;
 
-    /// Stops claims from a queue, also one without tasks; false when it was paused already (the reason is replaced).
+    /// Stops claims from a queue, also one without tasks; false when it was paused already (the reason is
+    /// replaced, the time stays).
     fn pause(&self, queue: QueueName, reason: String) -> Reply<'_, bool>;
 
     /// Allows claims again; false when it was not paused.
     fn resume(&self, queue: QueueName) -> Reply<'_, bool>;
 
     /// Removes a queue with everything it has: tasks, locks, counters, pause, quarantine. Answers with the number of
-    /// tasks removed.
+    /// tasks removed; completed ones count, quarantined records do not.
     ///
     /// # Errors
     /// [`crate::Error::NoQueue`]; [`crate::Error::NotEmpty`] when it has tasks in any state and `force` is false, and
     /// always when some are active.
     fn remove_queue(&self, queue: QueueName, force: bool) -> Reply<'_, u64>;
 
-    /// The servers whose record has not expired.
+    /// The servers whose record has not expired, by id.
     fn servers(&self) -> Reply<'_, Vec<ServerBeat>>;
 
     /// Records that could not be understood, latest first.

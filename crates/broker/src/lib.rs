@@ -17,18 +17,28 @@
 //! 2. **A token is proof.** A claim and a take-over make a new one. `extend`, `settle`, `store_result` and `progress`
 //!    present it. A lease that expired but was not taken over is still its holder's. A later token makes an
 //!    earlier one worthless for ever.
-//! 3. **The store's clock rules.** A relative time is added to the store's clock; nothing is due early.
+//! 3. **The store's clock rules.** A relative time is added to the store's clock; nothing is due early. A time is reached
+//!    when the clock shows it: what is due at `t` is due at `t`, and what lasts until `t` (lease, lock, retention, age in
+//!    the archive, server record) is over at `t`.
 //! 4. **Order.** A queue's pending tasks are claimed first in, first out. A task that becomes due, is retried with no
-//!    delay, or is run by hand goes to the end. A released one goes back to where it was.
+//!    delay, or is run by hand goes to the end. A released one goes back to where it was, before all that came later, with the `pending_since` it had. Lists
+//!    ordered by a time are ordered by id (bytewise) where the times are equal.
 //! 5. **Locks leak on no path.** A unique lock is its task's until the task is gone, completed, archived or
-//!    quarantined, or until its time is over. Nobody but the holder frees it. `run_now` does not take it again.
+//!    quarantined, or until its time is over. Nobody but the holder frees it: once its time is over another may take it, and then it is the other's.
+//!    It lasts until the later of due time and enqueue, plus `lasts`. `run_now` does not take it again, `reschedule` does
+//!    not move its end.
 //! 6. **Cancel survives.** The flag stays until the task ends; it outlives `Retry` (except one of class cancelled),
 //!    `Release` and `Hold`. A claim that meets a flagged task discards it and takes the next. `run_now` clears it.
 //! 7. **Every exit cleans up**: lease, lock, subject index.
 //! 8. **Poison is set aside.** A record that does not decode goes to quarantine and blocks nothing.
 //! 9. **Pause** stops claims and nothing else.
 //! 10. **Counters**, by UTC day and in total: `processed` counts `Complete`, `Discard`, `Archive` and `Retry` that is
-//!     charged as a retry; `failed` counts the last two. Nothing an operator does is counted.
+//!     charged as a retry; `failed` counts the last two. Nothing an operator does is counted, nor is a flagged task that
+//!     a claim discards.
+//! 11. **Text that people wrote** (errors, reasons, notes) is stored as [`poolwright_core::text::error_text`] cuts it.
+//! 12. **A follow-up** (see [`Submit`]) stays with its task until that task ends by `Complete`, `Archive` or `Discard`, or
+//!     by a claim that finds it flagged. It takes the record's place in the same step, as if enqueued then. What an
+//!     operator archives or deletes takes its follow-up along.
 
 pub mod dispatch;
 pub mod error;
@@ -44,8 +54,8 @@ pub use dispatch::{
 };
 pub use error::Error;
 pub use inspect::{
-    Bulk, BulkAction, CancelOutcome, Cursor, DayStats, Find, Found, Inspect, Page, PageRequest, Paused,
-    Quarantined, QueueStats,
+    Bulk, BulkAction, CancelOutcome, Cursor, DayStats, Find, Found, HISTORY_DAYS_MAX, Inspect, Page,
+    PageRequest, Paused, Quarantined, QueueStats,
 };
 pub use lottery::Lottery;
 pub use server::{PoolBeat, RunningTask, ServerBeat, ServerId};

@@ -21,7 +21,11 @@ pub trait CancelFeed: Send {
 pub trait Watch: Send {
     /// Returns when something happened since the last return (or since the watch was made) that may have given
     /// one of its queues a claimable or an earlier due task. It may return without cause; it never misses one.
-    /// Safe to drop while waiting: what it would have said is said at the next call.
+    /// Safe to drop while waiting: what it would have said is said at the next call. Closing the store returns it once;
+    /// after that it waits for ever.
+    ///
+    /// What happened: an enqueue (a scheduled one, too), a promotion, a settlement that left the task pending or in retry
+    /// or started its follow-up, `run_now`, `reschedule`, `resume`, and each of them done in bulk.
     fn changed(&mut self) -> BoxFuture<'_, ()>;
 }
 

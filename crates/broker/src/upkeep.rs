@@ -11,7 +11,7 @@ use crate::{Held, Reply, ServerBeat, ServerId};
 pub struct Promoted {
     /// How many became pending.
     pub tasks: u32,
-    /// When the next one is due; none when none waits.
+    /// When the next one of these queues is due; none when none waits. It has passed when the limit left due tasks.
     pub next_due: Option<Timestamp>,
 }
 
@@ -31,11 +31,11 @@ pub struct TakeOver {
 pub struct ArchiveLimits {
     /// The queue.
     pub queue: QueueName,
-    /// At most so many archived tasks; the oldest go first. asynq: 10,000.
+    /// At most so many archived tasks: those beyond the newest so many go. asynq: 10,000.
     pub tasks_max: u64,
     /// No archived task older than this. asynq: 90 days.
     pub age_max: Duration,
-    /// Spare archived tasks whose dead letter is not recorded yet.
+    /// Spare archived tasks whose dead letter is not recorded yet. Nothing newer goes in their stead.
     pub spare_unrecorded: bool,
 }
 
@@ -63,20 +63,23 @@ pub struct Reconciled {
 
 /// Keeps a store in order.
 pub trait Upkeep: Send + Sync {
-    /// Makes due tasks (scheduled, retry) pending, earliest first, at most `limit` in one call.
+    /// Makes due tasks (scheduled, retry) pending, in each queue the earliest first, at most `limit` in one call. They
+    /// wait since now, not since they were due.
     ///
     /// # Errors
     /// [`crate::Error::Unavailable`], [`crate::Error::Refused`].
     fn promote_due(&self, queues: Vec<QueueName>, limit: u32) -> Reply<'_, Promoted>;
 
     /// Takes over active tasks whose lease has expired: they stay active, with a new token and lease, and are
-    /// returned. The caller asks the judge and settles as usual; if it dies first, the next one takes over.
+    /// returned, in each queue the earliest expired first. `started_at`, progress and result stay: they tell of the
+    /// attempt that was lost. The caller asks the judge and settles as usual; if it dies first, the next one takes over.
     ///
     /// # Errors
     /// [`crate::Error::Unavailable`], [`crate::Error::Refused`].
     fn take_over(&self, request: TakeOver) -> Reply<'_, Vec<TaskRecord>>;
 
-    /// Removes completed tasks whose retention has passed and archived ones beyond the limits, in bounded steps.
+    /// Removes completed tasks whose retention has passed and archived ones beyond the limits, of these queues and in
+    /// bounded steps: about a thousand tasks a call.
     ///
     /// # Errors
     /// [`crate::Error::Unavailable`], [`crate::Error::Refused`].
@@ -88,7 +91,8 @@ pub trait Upkeep: Send + Sync {
     /// [`crate::Error::Unavailable`], [`crate::Error::Refused`].
     fn reconcile(&self, queues: Vec<QueueName>) -> Reply<'_, Reconciled>;
 
-    /// Archived tasks whose dead letter nobody has confirmed, oldest first.
+    /// Archived tasks whose dead letter nobody has confirmed, in each queue the oldest first. Every entry into the
+    /// archive wants a letter of its own.
     ///
     /// # Errors
     /// [`crate::Error::Unavailable`], [`crate::Error::Refused`].
@@ -100,13 +104,13 @@ pub trait Upkeep: Send + Sync {
     /// [`crate::Error::Unavailable`], [`crate::Error::Refused`].
     fn mark_recorded(&self, held: Vec<Held>) -> Reply<'_, ()>;
 
-    /// Says that a server lives; the record lasts `lasts` from now.
+    /// Says that a server lives; the record, in place of its earlier one, lasts `lasts` from now.
     ///
     /// # Errors
     /// [`crate::Error::Unavailable`], [`crate::Error::Refused`].
     fn beat(&self, server: ServerBeat, lasts: Duration) -> Reply<'_, ()>;
 
-    /// Removes a server's record at its stop.
+    /// Removes a server's record at its stop; an unknown one is passed over.
     ///
     /// # Errors
     /// [`crate::Error::Unavailable`], [`crate::Error::Refused`].

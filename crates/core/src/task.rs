@@ -150,7 +150,8 @@ pub struct Progress {
 /// A task as it is stored.
 ///
 /// Times are the store's. A field that its state does not use is none: `due` only while scheduled or in retry,
-/// `lease` and `token` only while active, `failed` after a failed attempt, `expires_at` once completed.
+/// `started_at` and `lease_until` only while active, `failed` after a failed attempt, `completed_at` and `expires_at`
+/// once completed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskRecord {
     /// Where it is.
