@@ -4,6 +4,7 @@
 
 mod clock;
 mod docs;
+mod exceptions;
 mod length;
 mod lexer;
 mod manifest;

@@ -4,6 +4,7 @@
 //! a renamed type hides. Clippy's `disallowed-methods` knows types and guards the same border from its side.
 
 use super::Finding;
+use super::exceptions::Exceptions;
 use super::syntax::Source;
 use super::tree::{File, Tree};
 
@@ -100,24 +101,20 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
 
 fn check_with(tree: &Tree, allowed: &[Allowance]) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let mut used = vec![false; allowed.len()];
+    // A crate that is not born yet may have its allowance already.
+    let born = |allowance: &Allowance| tree.files.iter().any(|file| file.path.starts_with(allowance.place));
+    let allowed: Vec<&Allowance> = allowed.iter().filter(|allowance| born(allowance)).collect();
+    let mut exceptions = Exceptions::new(&allowed);
     for (file, source) in tree.sources() {
         for (line, name, act) in acts(source) {
             let code = code_at(file, source, line);
-            let covers = |allowance: &Allowance| allowance.covers(&file.path, code, act);
-            match allowed.iter().position(covers) {
-                Some(index) => used[index] = true,
-                None => findings.push(Finding::new(&file.path, line, RULE, complaint(name, act, code))),
+            if !exceptions.cover(|allowance| allowance.covers(&file.path, code, act)) {
+                findings.push(Finding::new(&file.path, line, RULE, complaint(name, act, code)));
             }
         }
     }
-    // A crate that is not born yet may have its allowance already.
-    let born = |allowance: &Allowance| tree.files.iter().any(|file| file.path.starts_with(allowance.place));
-    let needless = allowed.iter().zip(used).filter(|(allowance, used)| !used && born(allowance));
-    findings.extend(needless.map(|(Allowance { place, reason, .. }, _)| {
-        let message = format!("nothing needs the allowance of {place} ({reason}) any more: remove it");
-        Finding::new(file!(), 1, RULE, message)
-    }));
+    let describe = |allowance: &&Allowance| format!("of {} ({})", allowance.place, allowance.reason);
+    findings.extend(exceptions.needless(file!(), RULE, describe));
     findings
 }
 

@@ -3,6 +3,7 @@
 //! Invariant: the table here and the one in `docs/ARCHITECTURE.md` say the same.
 
 use super::Finding;
+use super::exceptions::Exceptions;
 use super::manifest::{Dependency, House, Manifest};
 
 const RULE: &str = "rows";
@@ -60,29 +61,23 @@ pub(crate) fn check(house: &House<'_>) -> Vec<Finding> {
 
 fn check_with(house: &House<'_>, exceptions: &[Exception]) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let mut used = vec![false; exceptions.len()];
+    let mut exceptions = Exceptions::new(exceptions);
     for manifest in &house.crates {
-        if place(manifest.dir()).is_none() {
+        let from = manifest.dir();
+        if place(from).is_none() {
             findings.push(homeless(manifest));
             continue;
         }
         for dependency in manifest.dependencies() {
             let Some(message) = broken(house, manifest, &dependency) else { continue };
-            let excepted = |exception: &Exception| {
-                exception.from == manifest.dir() && Some(exception.to) == house.home_of(&dependency)
-            };
-            match exceptions.iter().position(excepted) {
-                Some(index) => used[index] = true,
-                None => findings.push(Finding::new(manifest.path, dependency.line, RULE, message)),
+            let to = house.home_of(&dependency);
+            if !exceptions.cover(|exception| exception.from == from && Some(exception.to) == to) {
+                findings.push(Finding::new(manifest.path, dependency.line, RULE, message));
             }
         }
     }
-    let needless = exceptions.iter().zip(used).filter(|(_, used)| !used);
-    findings.extend(needless.map(|(exception, _)| {
-        let Exception { from, to, reason } = exception;
-        let message = format!("nothing needs the exception {from} → {to} ({reason}) any more: remove it");
-        Finding::new(file!(), 1, RULE, message)
-    }));
+    let describe = |Exception { from, to, reason }: &Exception| format!("{from} → {to} ({reason})");
+    findings.extend(exceptions.needless(file!(), RULE, describe));
     findings
 }
 

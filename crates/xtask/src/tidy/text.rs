@@ -1,6 +1,7 @@
 //! What may not be committed: tests switched off, marks of unfinished work that no issue follows, paths of one machine.
 
 use super::Finding;
+use super::exceptions::Exceptions;
 use super::syntax::Source;
 use super::tree::{File, Tree};
 
@@ -91,26 +92,21 @@ fn has_issue(after: &str) -> bool {
 }
 
 fn check_paths(tree: &Tree, allowed: &[Allowance]) -> Vec<Finding> {
+    const RULE: &str = "machine-path";
     let mut findings = Vec::new();
-    let mut used = vec![false; allowed.len()];
+    let mut exceptions = Exceptions::new(allowed);
     for file in &tree.files {
-        let allowance = allowed.iter().position(|allowance| allowance.file == file.path);
         for (line, text) in (1..).zip(file.text.lines()) {
             let Some(path) = machine_path(text) else { continue };
-            if let Some(index) = allowance {
-                used[index] = true;
-            } else {
+            if !exceptions.cover(|allowance| allowance.file == file.path) {
                 let message =
                     format!("{path}… is a path of one machine: use a relative one or a temporary directory");
-                findings.push(Finding::new(&file.path, line, "machine-path", message));
+                findings.push(Finding::new(&file.path, line, RULE, message));
             }
         }
     }
-    let needless = allowed.iter().zip(used).filter(|(_, used)| !used);
-    findings.extend(needless.map(|(Allowance { file, reason }, _)| {
-        let message = format!("nothing needs the allowance of {file} ({reason}) any more: remove it");
-        Finding::new(file!(), 1, "machine-path", message)
-    }));
+    let describe = |allowance: &Allowance| format!("of {} ({})", allowance.file, allowance.reason);
+    findings.extend(exceptions.needless(file!(), RULE, describe));
     findings
 }
 
@@ -206,6 +202,6 @@ mod tests {
         let allowed = |file| [Allowance { file, reason: "an example" }];
         assert!(check_paths(&tree, &allowed("a.md")).is_empty());
         let found = check_paths(&tree, &allowed("b.md"));
-        assert!(found.len() == 2 && found[1].message.contains("b.md (an example)"), "{found:?}");
+        assert!(found.len() == 2 && found[1].message.contains("of b.md (an example)"), "{found:?}");
     }
 }
