@@ -75,8 +75,12 @@ impl Step {
 /// # Errors
 /// At the first step that fails, naming the command that repeats it.
 pub(crate) fn run(root: &Path, with_setup: bool) -> Result<()> {
+    run_steps(root, &steps(with_setup))
+}
+
+fn run_steps(root: &Path, steps: &[Step]) -> Result<()> {
     let mut summary = Summary::default();
-    for step in steps(with_setup) {
+    for step in steps {
         println!("==> {}: {}", step.name, step.command());
         let started = Instant::now();
         let outcome = step.perform(root, &mut summary.tally);
@@ -152,11 +156,23 @@ mod tests {
 
     #[test]
     fn a_run_stops_at_the_first_failure_and_names_the_step() {
-        // No workspace here, so the format check cannot succeed.
+        // There is no workspace here for tidy to read, and no such program for the step after it.
         let dir = tempfile::tempdir().unwrap();
-        let error = run(dir.path(), false).unwrap_err().to_string();
-        assert!(error.starts_with("step fmt failed: "), "{error}");
-        assert!(error.ends_with("to repeat it: cargo fmt --all --check"), "{error}");
+        let steps = [
+            Step { name: "tidy", work: Work::Tidy },
+            Step { name: "next", work: Work::Run(Child::new("no-such-program", &[])) },
+        ];
+        let error = run_steps(dir.path(), &steps).unwrap_err().to_string();
+        let expected =
+            "step tidy failed: expected Cargo.toml, found no such file\nto repeat it: cargo xtask tidy";
+        assert_eq!(error, expected);
+    }
+
+    #[test]
+    fn a_run_without_a_single_test_fails() {
+        let quiet = [Step { name: "test", work: Work::Tests(Child::cargo(&["--version"])) }];
+        let error = run_steps(Path::new("."), &quiet).unwrap_err().to_string();
+        assert!(error.contains("found no closing line"), "{error}");
     }
 
     #[test]
