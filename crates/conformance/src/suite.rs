@@ -1,0 +1,141 @@
+//! The list of all cases, and the macro that makes a test of each.
+//!
+//! Invariant: the list is written once. Cases are private functions, so one that is not listed is dead code, and
+//! the compiler says so.
+
+use std::fmt;
+use std::panic::Location;
+
+use poolwright_core::BoxFuture;
+
+use crate::stage::Stage;
+use crate::{Harness, topic};
+
+/// What a case comes to. What it expects it asserts; an error is a call that failed where none may.
+pub type Outcome = Result<(), Failed>;
+
+/// A call that failed where none may, and where in the suite that was.
+#[derive(Debug)]
+pub struct Failed {
+    what: String,
+    at: &'static Location<'static>,
+}
+
+impl<E: std::error::Error> From<E> for Failed {
+    /// What `?` does with an error; it remembers the line of the `?`.
+    #[track_caller]
+    fn from(error: E) -> Self {
+        Self { what: error.to_string(), at: Location::caller() }
+    }
+}
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: unexpected: {}", self.at, self.what)
+    }
+}
+
+/// One rule of the contract, as a story that a store must play.
+pub struct Case {
+    /// The file it is in.
+    pub topic: &'static str,
+    /// The behaviour.
+    pub name: &'static str,
+    run: for<'h> fn(&'h dyn Harness) -> BoxFuture<'h, Outcome>,
+}
+
+impl Case {
+    /// Plays it on a fresh harness.
+    ///
+    /// # Errors
+    /// [`Failed`] where a call failed that must not.
+    ///
+    /// # Panics
+    /// Where the store broke the rule.
+    pub async fn play(&self, harness: &dyn Harness) -> Outcome {
+        (self.run)(harness).await
+    }
+}
+
+impl fmt::Debug for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}::{}", self.topic, self.name)
+    }
+}
+
+/// Plays a case by its name, as the tests that [`suite!`](crate::suite) makes do.
+///
+/// # Panics
+/// When the store breaks the rule, or when there is no such case.
+pub async fn run(topic: &str, name: &str, harness: &dyn Harness) {
+    let case = CASES.iter().find(|case| case.topic == topic && case.name == name);
+    let case = case.unwrap_or_else(|| panic!("the suite has no case {topic}::{name}"));
+    if let Err(failed) = case.play(harness).await {
+        panic!("{case:?}: {failed}");
+    }
+}
+
+/// The list. `general` is for every store, the other groups for harnesses that can stage them.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! cases {
+    (general => $then:ident $args:tt) => {
+        $crate::$then! { $args
+            submit {
+                a_task_is_stored_as_it_was_given
+                every_new_task_starts_from_zero
+            }
+        }
+    };
+    (durable => $then:ident $args:tt) => {
+        $crate::$then! { $args }
+    };
+    (poison => $then:ident $args:tt) => {
+        $crate::$then! { $args }
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! table {
+    (($($list:ident)?) $($topic:ident { $($case:ident)+ })*) => {
+        &[$($(
+            Case {
+                topic: stringify!($topic),
+                name: stringify!($case),
+                run: |harness| Box::pin(topic::$topic::$case(Stage::new(harness))),
+            },
+        )+)*]
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! tests {
+    (($factory:ident) $($topic:ident { $($case:ident)+ })*) => {
+        $(mod $topic {
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $case() {
+                    let harness = super::$factory().await;
+                    $crate::run(stringify!($topic), stringify!($case), &harness).await;
+                }
+            )+
+        })*
+    };
+}
+
+/// Makes a test of every case: `suite!(factory)`, or `suite!(factory; durable, poison)` with the groups that
+/// the harness can stage, too.
+///
+/// `factory` names an `async fn() -> impl Harness` in the same module. It is called once for each case.
+#[macro_export]
+macro_rules! suite {
+    ($factory:ident $(; $($group:ident),+ $(,)?)?) => {
+        $crate::cases! { general => tests ($factory) }
+        $($($crate::cases! { $group => tests ($factory) })+)?
+    };
+}
+
+/// All cases for every store.
+pub const CASES: &[Case] = crate::cases! { general => table () };

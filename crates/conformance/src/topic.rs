@@ -1,0 +1,3 @@
+//! The cases, one topic a file.
+
+pub(crate) mod submit;

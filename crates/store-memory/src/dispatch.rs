@@ -1,0 +1,96 @@
+//! [`Dispatch`]: claims by lottery, and what holders of leases may do.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use poolwright_broker::{
+    Claim, ClaimReply, ClaimRequest, Demand, Dispatch, Error, Extension, Held, Lottery, Reply, Settled,
+};
+use poolwright_core::{QueueName, Settlement, Timestamp};
+
+use crate::MemoryStore;
+use crate::state::{Claimant, Content, Queue};
+
+impl Dispatch for MemoryStore {
+    fn claim(&self, request: ClaimRequest) -> Reply<'_, ClaimReply> {
+        self.step(move |content, now| {
+            if request.resent {
+                let claims = claimed_before(content, &request);
+                if !claims.is_empty() {
+                    return ClaimReply { claims, discarded: 0 };
+                }
+            }
+            let mut reply = ClaimReply::default();
+            for demand in &request.demands {
+                let by = Claimant {
+                    claim: request.id,
+                    pool: &demand.pool,
+                    lease: request.lease,
+                    chance: &self.chance,
+                };
+                serve(content, demand, &by, now, &mut reply);
+            }
+            reply
+        })
+    }
+
+    fn extend(&self, held: Vec<Held>, lease: Duration) -> Reply<'_, Vec<Extension>> {
+        self.step(move |content, now| {
+            let answers = held.iter().map(|Held { key, token }| match content.queues.get_mut(&key.queue) {
+                Some(queue) => queue.extend(&key.id, *token, now + lease),
+                None => Extension::Lost,
+            });
+            answers.collect()
+        })
+    }
+
+    fn settle(&self, settlements: Vec<(Held, Settlement)>) -> Reply<'_, Vec<Result<Settled, Error>>> {
+        self.step(move |content, now| {
+            let outcomes = settlements.into_iter().map(|(held, settlement)| {
+                let queue = queue_of(content, &held)?;
+                let state = queue.settle(&held.key.id, held.token, settlement, now)?;
+                Ok(Settled { state, at: now })
+            });
+            outcomes.collect()
+        })
+    }
+
+    fn store_result(&self, held: Held, result: Bytes) -> Reply<'_, ()> {
+        self.try_step(move |content, _| {
+            queue_of(content, &held)?.store_result(&held.key.id, held.token, result)
+        })
+    }
+
+    fn progress(&self, held: Held, done: f64, note: String) -> Reply<'_, ()> {
+        self.try_step(move |content, now| {
+            queue_of(content, &held)?.progress(&held.key.id, held.token, done, &note, now)
+        })
+    }
+}
+
+fn queue_of<'a>(content: &'a mut Content, held: &Held) -> Result<&'a mut Queue, Error> {
+    content.queues.get_mut(&held.key.queue).ok_or_else(|| Error::NotFound { key: held.key.clone() })
+}
+
+/// What is left of a claim whose reply was lost: pool by pool in the order of the demands, as it was served.
+fn claimed_before(content: &Content, request: &ClaimRequest) -> Vec<Claim> {
+    let mut claims: Vec<_> =
+        content.queues.values().flat_map(|queue| queue.claimed_under(request.id)).collect();
+    claims.sort_by_key(|(turn, _)| *turn);
+    claims.into_iter().map(|(_, claim)| claim).collect()
+}
+
+/// Serves one demand: a draw for each slot, until a draw meets only empty or paused queues.
+fn serve(content: &mut Content, demand: &Demand, by: &Claimant<'_>, now: Timestamp, reply: &mut ClaimReply) {
+    let mut lottery = Lottery::new(demand.seed, demand.queues.iter().map(|queue| queue.weight));
+    for _ in 0..demand.slots {
+        let found = lottery.draw().iter().find_map(|&at| {
+            let name: &QueueName = &demand.queues[at].queue;
+            content.queues.get_mut(name)?.claim(by, now, &mut reply.discarded)
+        });
+        match found {
+            Some(task) => reply.claims.push(Claim { pool: by.pool.clone(), task }),
+            None => break,
+        }
+    }
+}
