@@ -1,0 +1,12 @@
+//! The preset pipeline over a real folder of files: sync, read, cut, enrich, draw the wiki.
+//!
+//! [`stage`] holds the work as functions on data, [`library`] keeps what they find, [`sample`] is a folder to try it
+//! on.
+
+pub mod error;
+pub mod id;
+pub mod kind;
+pub mod stage;
+
+pub use error::Error;
+pub use kind::Kind;
