@@ -1,0 +1,24 @@
+//! The report of `poolwright check`: every value in force, and where it came from.
+
+use serde::Serialize;
+
+use crate::Topology;
+use crate::resolve::Origin;
+
+/// One value in force.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Row {
+    /// Its place in the file: `pools.core.workers`, `tasks."document:process".timeout`.
+    pub path: String,
+    /// The value as the file would write it, without quotes.
+    pub value: String,
+    /// Where it came from.
+    pub origin: Origin,
+}
+
+/// Every value in force, table by table in the order of the file; keys without a value and without a default are left out.
+#[must_use]
+pub fn report(topology: &Topology) -> &[Row] {
+    topology.rows()
+}
