@@ -18,4 +18,5 @@ mod shelf;
 pub use atlas::{Atlas, Entry, Mention};
 pub use name::{PageName, resolve};
 pub use page::{Details, Failure, Page, document_page, index_page, term_page, thumbnail};
+pub(crate) use shelf::write_beside;
 pub use shelf::{Put, Shelf};

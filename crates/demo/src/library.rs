@@ -1,0 +1,255 @@
+//! The result store: one SQLite file with everything that the stages found.
+//!
+//! ```text
+//!            admit             begin            expect_parts          last part done
+//!   (new) ─────────► pending ─────────► processing ─────────► finalizing ─────────► completed
+//!              ▲        │                   │    └── store_picture ────────────────────▲
+//!              │        └─────── fail ──────┴────────────┬───────────────┘
+//!     admit of other content, retry_failed             failed
+//! ```
+//!
+//! Invariant: every write of a task is one transaction that presents the document's generation. An old generation
+//! changes nothing ([`Applied::Stale`]), a task that runs again changes nothing ([`Applied::Already`]); so a run that
+//! is killed at any moment and begun again ends with the rows of a calm one.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+use crate::id::{ChunkId, ContentHash, DocumentId, Generation, Key, SourceId};
+use crate::kind::Kind;
+
+mod content;
+mod intake;
+mod pages;
+mod parts;
+mod report;
+mod schema;
+mod search;
+
+pub use intake::Admitted;
+pub use pages::Dirty;
+pub use parts::Part;
+pub use report::Counts;
+pub use search::{Hit, MARK};
+
+/// The result store. Shared by reference; calls block, so async code makes them on a blocking thread.
+#[derive(Debug)]
+pub struct Library {
+    path: PathBuf,
+    writer: Mutex<Connection>,
+    /// A second connection, so that a search does not wait for a write.
+    reader: Mutex<Connection>,
+}
+
+/// What a keyed write did.
+#[must_use]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Applied {
+    /// The rows are written.
+    Done,
+    /// They were there; an earlier run of the task wrote them.
+    Already,
+    /// The document is gone or has a newer generation, or nobody waits for this part.
+    Stale,
+}
+
+/// Where a document is on its way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// Admitted; nobody has begun.
+    Pending,
+    /// Being read.
+    Processing,
+    /// Read and searchable; its parts (summary, questions, graph) are being made.
+    Finalizing,
+    /// All parts have ended.
+    Completed,
+    /// It could not be read; it has a reason and no content.
+    Failed,
+}
+
+impl Status {
+    const ALL: [(Self, &'static str); 5] = [
+        (Self::Pending, "pending"),
+        (Self::Processing, "processing"),
+        (Self::Finalizing, "finalizing"),
+        (Self::Completed, "completed"),
+        (Self::Failed, "failed"),
+    ];
+
+    /// The word in rows and reports.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        Self::ALL.iter().find(|(status, _)| *status == self).map_or("", |(_, word)| word)
+    }
+
+    /// Whether the work on this content has ended.
+    #[must_use]
+    pub fn is_settled(self) -> bool {
+        matches!(self, Self::Completed | Self::Failed)
+    }
+
+    fn parse(word: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(_, other)| *other == word).map(|(status, _)| *status)
+    }
+}
+
+/// A document as the library knows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    /// Id and generation: what a task for it carries.
+    pub key: Key,
+    /// The folder.
+    pub source: SourceId,
+    /// Below the folder, with `/`.
+    pub path: String,
+    /// Its kind.
+    pub kind: Kind,
+    /// Of the content that was admitted.
+    pub hash: ContentHash,
+    /// Where it is on its way.
+    pub status: Status,
+    /// Why it failed.
+    pub reason: Option<String>,
+    /// Its title, once it was read.
+    pub title: Option<String>,
+}
+
+impl Library {
+    /// Opens the file, making it and its folder if need be. Several processes may have it open.
+    ///
+    /// # Errors
+    /// When the folder or file cannot be made, is no SQLite file, belongs to another program, or is of a newer version
+    /// of this one.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            std::fs::create_dir_all(folder).map_err(|e| Error::write(folder, e))?;
+        }
+        let mut writer = schema::connect(path)?;
+        schema::prepare(&mut writer, path)?;
+        let reader = schema::connect(path)?;
+        reader.pragma_update(None, "query_only", true)?;
+        Ok(Self { path: path.to_path_buf(), writer: Mutex::new(writer), reader: Mutex::new(reader) })
+    }
+
+    /// Where it lies.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A document, or nothing when it is unknown or was removed.
+    ///
+    /// # Errors
+    /// [`Error::Library`].
+    pub fn record(&self, document: &DocumentId) -> Result<Option<Record>, Error> {
+        self.read(|connection| {
+            let sql = "SELECT id, generation, source, path, kind, hash, status, reason, title FROM documents WHERE id = ?1";
+            let mut statement = connection.prepare_cached(sql)?;
+            Ok(statement.query_row([document], record).optional()?)
+        })
+    }
+
+    /// One transaction that takes the write lock at its begin, so that it never has to give up half-way.
+    fn write<T>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<T, Error>) -> Result<T, Error> {
+        let mut connection = lock(&self.writer);
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let done = work(&transaction)?;
+        transaction.commit()?;
+        Ok(done)
+    }
+
+    /// One snapshot.
+    fn read<T>(&self, work: impl FnOnce(&Connection) -> Result<T, Error>) -> Result<T, Error> {
+        let mut connection = lock(&self.reader);
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Deferred)?;
+        work(&transaction)
+    }
+}
+
+/// A panic under the lock rolled its transaction back, so the connection behind it is sound.
+fn lock(connection: &Mutex<Connection>) -> MutexGuard<'_, Connection> {
+    connection.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The status of the document if this is still its generation.
+fn status_of(connection: &Connection, key: &Key) -> Result<Option<Status>, Error> {
+    let sql = "SELECT status FROM documents WHERE id = ?1 AND generation = ?2";
+    let mut statement = connection.prepare_cached(sql)?;
+    Ok(statement.query_row((&key.document, key.generation), |row| row.get(0)).optional()?)
+}
+
+fn set_status(connection: &Connection, document: &DocumentId, status: Status) -> Result<(), Error> {
+    let sql = "UPDATE documents SET status = ?2, reason = NULL WHERE id = ?1";
+    connection.prepare_cached(sql)?.execute((document, status))?;
+    Ok(())
+}
+
+fn record(row: &rusqlite::Row<'_>) -> rusqlite::Result<Record> {
+    Ok(Record {
+        key: Key { document: row.get(0)?, generation: row.get(1)? },
+        source: row.get(2)?,
+        path: row.get(3)?,
+        kind: row.get(4)?,
+        hash: row.get(5)?,
+        status: row.get(6)?,
+        reason: row.get(7)?,
+        title: row.get(8)?,
+    })
+}
+
+/// Words of ours as columns: written by `as_str`, read by a function that knows the words.
+macro_rules! as_word {
+    ($type:ty, $parse:expr) => {
+        impl ToSql for $type {
+            fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+                Ok(ToSqlOutput::from(self.as_str()))
+            }
+        }
+
+        impl FromSql for $type {
+            fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+                let word = value.as_str()?;
+                let parse: fn(&str) -> Option<$type> = $parse;
+                parse(word).ok_or_else(|| FromSqlError::Other(format!("unknown word {word:?}").into()))
+            }
+        }
+    };
+}
+
+as_word!(Status, Status::parse);
+as_word!(Kind, Kind::parse);
+as_word!(DocumentId, |text| Some(DocumentId::from(text.to_owned())));
+as_word!(ChunkId, |text| Some(ChunkId::from(text.to_owned())));
+as_word!(SourceId, |text| Some(SourceId::from(text.to_owned())));
+as_word!(ContentHash, |text| Some(ContentHash::from(text.to_owned())));
+
+impl ToSql for Generation {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        self.0.to_sql()
+    }
+}
+
+impl FromSql for Generation {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        value.as_i64().map(Self)
+    }
+}
+
+/// A column of JSON that we wrote.
+fn json<T: serde::de::DeserializeOwned>(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<T> {
+    let text: String = row.get(column)?;
+    serde_json::from_str(&text).map_err(|e| {
+        rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, Box::new(e))
+    })
+}
+
+fn to_json<T: Serialize>(value: &T) -> String {
+    serde_json::to_string(value).expect("plain data with text keys always has a JSON form")
+}

@@ -1,0 +1,173 @@
+//! The tables, and how a connection to them is set up.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use crate::Error;
+
+/// Marks the file as ours: `PWDL`.
+const APPLICATION_ID: i32 = 0x5057_444c;
+/// Counts up when the tables change.
+const VERSION: i32 = 1;
+/// How long a write waits for another process to finish its own.
+const BUSY: Duration = Duration::from_secs(30);
+
+const TABLES: &str = "
+-- The last generation that was given out; one row.
+CREATE TABLE generations (last INTEGER NOT NULL) STRICT;
+INSERT INTO generations VALUES (0);
+
+CREATE TABLE documents (
+    id TEXT PRIMARY KEY,
+    source TEXT NOT NULL,
+    path TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    hash TEXT NOT NULL,
+    generation INTEGER NOT NULL,
+    status TEXT NOT NULL,
+    reason TEXT,
+    title TEXT,
+    notes TEXT NOT NULL DEFAULT '[]',
+    -- The generation whose content is stored; null while there is none. Lags behind `generation` while new content
+    -- is being read, so that a search finds the old until the new is there.
+    content INTEGER,
+    UNIQUE (source, path)
+) STRICT;
+
+CREATE TABLE chunks (
+    place INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    document TEXT NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
+    ordinal INTEGER NOT NULL,
+    heading TEXT NOT NULL,
+    text TEXT NOT NULL,
+    UNIQUE (document, ordinal)
+) STRICT;
+
+-- Its rowid is the chunk's place.
+CREATE VIRTUAL TABLE chunk_words USING fts5 (heading, text, tokenize = 'porter unicode61 remove_diacritics 2');
+
+CREATE TABLE targets (
+    document TEXT NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
+    target TEXT NOT NULL,
+    PRIMARY KEY (document, target)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE pictures (
+    document TEXT PRIMARY KEY REFERENCES documents (id) ON DELETE CASCADE,
+    width INTEGER NOT NULL,
+    height INTEGER NOT NULL,
+    average TEXT NOT NULL,
+    colours TEXT NOT NULL,
+    thumbnail BLOB NOT NULL
+) STRICT;
+
+-- What must end before a document is completed.
+CREATE TABLE parts (
+    document TEXT NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
+    part TEXT NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('open', 'done', 'failed')),
+    reason TEXT,
+    PRIMARY KEY (document, part)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE summaries (
+    document TEXT PRIMARY KEY REFERENCES documents (id) ON DELETE CASCADE,
+    text TEXT NOT NULL,
+    keywords TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE questions (
+    document TEXT NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
+    batch INTEGER NOT NULL,
+    ordinal INTEGER NOT NULL,
+    chunk TEXT NOT NULL,
+    text TEXT NOT NULL,
+    answer TEXT NOT NULL,
+    PRIMARY KEY (document, batch, ordinal)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE nodes (
+    document TEXT NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
+    chunk TEXT NOT NULL,
+    term TEXT NOT NULL,
+    label TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    count INTEGER NOT NULL,
+    PRIMARY KEY (document, chunk, term)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE edges (
+    document TEXT NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
+    chunk TEXT NOT NULL,
+    source TEXT NOT NULL,
+    target TEXT NOT NULL,
+    weight INTEGER NOT NULL,
+    PRIMARY KEY (document, chunk, source, target)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE skips (
+    source TEXT NOT NULL,
+    path TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    PRIMARY KEY (source, path)
+) STRICT, WITHOUT ROWID;
+
+-- Documents whose page may be out of date. A new mark takes a new number, which is never used again, so clearing an
+-- old number cannot clear a newer mark.
+CREATE TABLE dirty (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    document TEXT NOT NULL UNIQUE
+) STRICT;
+
+-- Pages that may lie in the wiki's folder; written down before the page is.
+CREATE TABLE pages (
+    name TEXT PRIMARY KEY
+) STRICT, WITHOUT ROWID;
+";
+
+/// A connection with our settings.
+pub(super) fn connect(path: &Path) -> Result<Connection, Error> {
+    let connection = Connection::open(path)?;
+    connection.busy_timeout(BUSY)?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    // With a write-ahead log this survives every crash of the process; a power cut may take the last moments, and
+    // then takes them whole, so the next sync finds the documents unfinished and goes on.
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    connection.set_prepared_statement_cache_capacity(64);
+    Ok(connection)
+}
+
+/// Makes the tables in a new file; refuses a file that is not ours or too new.
+pub(super) fn prepare(connection: &mut Connection, path: &Path) -> Result<(), Error> {
+    refuse_foreign(connection, path)?;
+    connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Another process may have made them since we looked.
+    if version(&transaction)? == 0 {
+        transaction.execute_batch(TABLES)?;
+        transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+        transaction.pragma_update(None, "user_version", VERSION)?;
+    }
+    transaction.commit()?;
+    Ok(())
+}
+
+fn refuse_foreign(connection: &Connection, path: &Path) -> Result<(), Error> {
+    let found = connection.pragma_query_value(None, "application_id", |row| row.get::<_, i32>(0))?;
+    let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    let path = path.display().to_string();
+    if found != APPLICATION_ID && (found != 0 || tables > 0) {
+        return Err(Error::ForeignLibrary { path, found });
+    }
+    match version(connection)? {
+        newer @ 2.. => Err(Error::NewerLibrary { path, found: newer, known: VERSION }),
+        _ => Ok(()),
+    }
+}
+
+fn version(connection: &Connection) -> Result<i32, Error> {
+    Ok(connection.pragma_query_value(None, "user_version", |row| row.get(0))?)
+}
