@@ -12,9 +12,11 @@
 //! | `inspect` | [`Inspect`](poolwright_broker::Inspect) |
 //! | `signal` | [`Signal`](poolwright_broker::Signal) |
 //! | `state` | what they ask: queues as plain structures, no locks and no futures |
+//! | `ledger` | [`Ledger`](poolwright_ledger::Ledger), with a lock of its own |
 
 mod dispatch;
 mod inspect;
+mod ledger;
 mod signal;
 mod state;
 mod submit;
@@ -25,6 +27,7 @@ use std::sync::{Arc, Mutex};
 use poolwright_broker::{Broker, Error, Reply};
 use poolwright_core::{Chance, Clock, Timestamp};
 
+pub use ledger::MemoryLedger;
 use signal::Bells;
 use state::Content;
 
