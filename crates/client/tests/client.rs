@@ -1,0 +1,200 @@
+//! What reaches the store, and what comes back.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use poolwright_broker::{Broker, How};
+use poolwright_client::{Client, Error, Inject};
+use poolwright_core::clock::ManualClock;
+use poolwright_core::{BoxError, Chance, Headers, State, TaskKey, TaskRecord, Timestamp};
+use poolwright_handler::{Context, FromCall, Payload, TaskCall, TaskType, service, testing};
+use poolwright_registry::Topology;
+use poolwright_store_memory::MemoryStore;
+use serde::{Deserialize, Serialize};
+use tower::ServiceExt;
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Send {
+    to: String,
+}
+impl TaskType for Send {
+    const NAME: &'static str = "mail:send";
+}
+
+fn mail(to: &str) -> Send {
+    Send { to: to.to_owned() }
+}
+
+fn client() -> (Client, Arc<dyn Broker>) {
+    let clock = Arc::new(ManualClock::at(Timestamp::from_secs(1_900_000_000)));
+    let broker: Arc<dyn Broker> = MemoryStore::new(clock, Chance::seeded(1));
+    let topology = Topology::simple([("mail", 4)])
+        .task("mail:send", "mail")
+        .task_with("mail:once", "mail", "id = \"once\"")
+        .build()
+        .unwrap();
+    (Client::new(broker.clone(), topology).with_chance(Chance::seeded(2)), broker)
+}
+
+async fn stored(broker: &Arc<dyn Broker>, key: &TaskKey) -> TaskRecord {
+    broker.get(key.clone()).await.unwrap().unwrap()
+}
+
+#[tokio::test]
+async fn a_typed_task_reaches_its_queue() {
+    let (client, broker) = client();
+    let enqueued = client.enqueue(&mail("ada")).await.unwrap();
+    assert_eq!((enqueued.state, enqueued.how), (State::Pending, How::Stored));
+    let task = stored(&broker, &enqueued.key).await;
+    assert_eq!((task.key.queue.as_str(), task.task_type.as_str()), ("mail", "mail:send"));
+    assert_eq!(task.payload, r#"{"to":"ada"}"#);
+}
+
+#[tokio::test]
+async fn a_raw_task_reaches_its_queue_with_what_was_said() {
+    let (client, broker) = client();
+    let at = Timestamp::from_secs(1_900_000_600);
+    let request = client.raw("mail:send", &b"\xff\x00"[..]).at(at).header("origin", "import").max_retry(1);
+    let enqueued = request.send().await.unwrap();
+    assert_eq!(enqueued.state, State::Scheduled);
+    let task = stored(&broker, &enqueued.key).await;
+    assert_eq!((task.due, task.max_retry, &task.payload[..]), (Some(at), 1, &b"\xff\x00"[..]));
+    assert_eq!(task.headers["origin"], "import");
+}
+
+#[tokio::test]
+async fn an_equal_task_is_refused_while_the_first_one_waits() {
+    let (client, _) = client();
+    let send = |to: &str| {
+        let (client, task) = (client.clone(), mail(to));
+        async move { client.task(&task).unique_for(Duration::from_secs(60)).send().await }
+    };
+    let first = send("ada").await.unwrap();
+    let error = send("ada").await.unwrap_err();
+    assert!(error.is_duplicate());
+    assert_eq!(error.existing(), Some(&first.key));
+    assert!(send("bob").await.is_ok());
+}
+
+#[tokio::test]
+async fn a_batch_has_one_outcome_each_and_in_order() {
+    let (client, broker) = client();
+    let mut batch = client.batch();
+    batch.push(client.task(&mail("a")).id("a"));
+    batch.push(client.raw("mail:sned", ""));
+    batch.push(client.task(&mail("b")).id(""));
+    batch.push(client.raw("mail:once", ""));
+    batch.push(client.raw("mail:once", ""));
+    batch.push(client.task(&mail("c")).id("c"));
+    assert_eq!((batch.len(), batch.is_empty()), (6, false));
+    let outcomes = batch.send().await;
+    let ids: Vec<Option<&str>> =
+        outcomes.iter().map(|outcome| outcome.as_ref().ok().map(|done| done.key.id.as_str())).collect();
+    assert_eq!(ids, [Some("a"), None, None, Some("once"), None, Some("c")]);
+    assert!(matches!(outcomes[1], Err(Error::UnknownType { .. })));
+    assert!(matches!(outcomes[2], Err(Error::Name(_))));
+    assert!(outcomes[4].as_ref().unwrap_err().is_duplicate());
+    let stats = broker.queue_stats(broker.queues().await.unwrap()).await.unwrap();
+    assert_eq!(stats[0].pending, 3);
+}
+
+#[tokio::test]
+async fn many_tasks_of_one_type_go_together() {
+    let (client, broker) = client();
+    let tasks: Vec<Send> = (0..10).map(|n| mail(&n.to_string())).collect();
+    let outcomes = client.enqueue_all(&tasks).await;
+    for (task, outcome) in tasks.iter().zip(outcomes) {
+        let record = stored(&broker, &outcome.unwrap().key).await;
+        assert_eq!(record.payload, task.to_bytes().unwrap());
+    }
+    assert!(client.enqueue_all::<Send>([]).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_store_that_refuses_as_a_whole_refuses_each_task_that_was_sent() {
+    let (client, broker) = client();
+    broker.close().await.unwrap();
+    let mut batch = client.batch();
+    batch.push(client.raw("mail:send", ""));
+    batch.push(client.raw("mail:sned", ""));
+    let outcomes = batch.send().await;
+    assert!(matches!(outcomes[0], Err(Error::Store(_))));
+    assert!(matches!(outcomes[1], Err(Error::UnknownType { .. })));
+}
+
+#[tokio::test]
+async fn a_payload_that_does_not_encode_is_refused() {
+    struct Broken;
+    impl Payload for Broken {
+        const NAMES: &'static [&'static str] = &["mail:send"];
+        fn name(&self) -> &'static str {
+            "mail:send"
+        }
+        fn to_bytes(&self) -> Result<bytes::Bytes, BoxError> {
+            Err("out of ink".into())
+        }
+        fn from_bytes(_: &str, _: &bytes::Bytes) -> Result<Self, BoxError> {
+            Ok(Self)
+        }
+    }
+    let (client, _) = client();
+    let error = client.enqueue(&Broken).await.unwrap_err();
+    assert_eq!(error.to_string(), "the payload of `mail:send` does not encode: out of ink");
+}
+
+#[tokio::test]
+async fn headers_are_injected_once_for_each_task_and_the_callers_win() {
+    let (client, broker) = client();
+    let calls = Arc::new(AtomicUsize::new(0));
+    let inject: Inject = {
+        let calls = calls.clone();
+        Arc::new(move |headers: &mut Headers| {
+            let n = calls.fetch_add(1, Ordering::SeqCst);
+            headers.insert("traceparent".into(), format!("trace {n}"));
+            headers.insert("origin".into(), "injected".into());
+        })
+    };
+    let client = client.with_inject(inject);
+    let mut batch = client.batch();
+    batch.push(client.task(&mail("a")).header("origin", "mine"));
+    batch.push(client.raw("mail:sned", ""));
+    batch.push(client.task(&mail("b")));
+    let outcomes = batch.send().await;
+    let first = stored(&broker, &outcomes[0].as_ref().unwrap().key).await.headers;
+    assert_eq!((first["traceparent"].as_str(), first["origin"].as_str()), ("trace 0", "mine"));
+    let second = stored(&broker, &outcomes[2].as_ref().unwrap().key).await.headers;
+    assert_eq!((second["traceparent"].as_str(), second["origin"].as_str()), ("trace 1", "injected"));
+    assert_eq!(calls.load(Ordering::SeqCst), 2);
+}
+
+#[tokio::test]
+async fn a_handler_takes_the_client_and_enqueues() {
+    async fn forward(task: Send, client: Client) -> Result<(), BoxError> {
+        client.task(&task).id("forwarded").send().await?;
+        Ok(())
+    }
+    let (client, broker) = client();
+    let cx = Context::builder(testing::task(&mail("ada")).unwrap()).state(client).build();
+    service(forward).oneshot(TaskCall::new(cx)).await.unwrap();
+    let queue = broker.queues().await.unwrap().remove(0);
+    let key = TaskKey::new(queue, "forwarded".try_into().unwrap());
+    assert_eq!(stored(&broker, &key).await.payload, r#"{"to":"ada"}"#);
+}
+
+#[tokio::test]
+async fn a_missing_client_is_said() {
+    assert!(Client::need().is_some());
+    let cx = Context::builder(testing::task(&mail("ada")).unwrap()).build();
+    assert_eq!(Client::from_call(&cx).unwrap_err().to_string(), "no client was given to the worker");
+}
+
+#[tokio::test]
+async fn a_request_can_be_looked_at_without_sending_it() {
+    let (client, broker) = client();
+    let task = client.task(&mail("ada")).id("a").build().unwrap();
+    assert_eq!(task.key.id, "a");
+    assert!(broker.queues().await.unwrap().is_empty());
+}
