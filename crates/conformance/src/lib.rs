@@ -24,6 +24,7 @@
 //! turns a hang into a failure and passes nothing.
 
 pub mod builders;
+mod cases;
 pub mod harness;
 pub mod observe;
 mod stage;

@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use poolwright_broker::{
     ArchiveLimits, Broker, ClaimRequest, Enqueued, Error, Extension, Held, Page, PageRequest, Promoted,
-    QueueStats, Settled, TakeOver,
+    QueueStats, Settled, Swept, TakeOver,
 };
-use poolwright_core::{NewTask, QueueName, Settlement, State, TaskKey, TaskRecord, Timestamp};
+use poolwright_core::{NewTask, Settlement, State, TaskRecord, Timestamp};
 
 use crate::Harness;
-use crate::builders::{LEASE, QUEUE, claim, key, queue, queues};
+use crate::builders::{LEASE, QUEUE, TaskBuilder, archive, claim, keep, key, queue, queues, retry};
 
 /// How long a case waits for a signal before it calls it lost. Only ever fails.
 pub const SAFETY: Duration = Duration::from_secs(30);
@@ -141,6 +141,22 @@ impl<'h> Stage<'h> {
         Ok(taken)
     }
 
+    /// Brings a task into this state: claims what must be claimed, so its queue must hold no other pending task.
+    /// A waiting one is due in a minute, a completed one is kept for ten.
+    pub(crate) async fn reach(&self, state: State, task: TaskBuilder) -> Result<TaskRecord, Unmet> {
+        let key = task.clone().build().key;
+        match state {
+            State::Pending => drop(self.enqueue(task).await?),
+            State::Scheduled => drop(self.enqueue(task.after(60)).await?),
+            State::Active => drop(self.running(task).await?),
+            State::Retry => drop(self.settled(task, retry(60)).await?),
+            State::Archived => drop(self.settled(task, archive()).await?),
+            State::Completed => drop(self.settled(task, keep(600, b"kept")).await?),
+        }
+        let reached = self.broker().get(key).await?.filter(|task| task.state == state);
+        reached.ok_or_else(|| Unmet::Missing(format!("the task did not become {state}")))
+    }
+
     pub(crate) async fn extend(&self, task: &TaskRecord, lease: Duration) -> Result<Extension, Error> {
         let answers = self.broker().extend(vec![held(task)], lease).await?;
         assert_eq!(answers.len(), 1, "one lease, one answer");
@@ -151,6 +167,21 @@ impl<'h> Stage<'h> {
 
     pub(crate) async fn promote(&self) -> Result<Promoted, Error> {
         self.broker().promote_due(queues(&[QUEUE]), 1_000).await
+    }
+
+    pub(crate) async fn sweep(
+        &self,
+        tasks_max: u64,
+        age_max: Duration,
+        spare_unrecorded: bool,
+    ) -> Result<Swept, Error> {
+        let queue = queue(QUEUE);
+        self.broker().sweep(vec![ArchiveLimits { queue, tasks_max, age_max, spare_unrecorded }]).await
+    }
+
+    /// A sweep that trims nothing.
+    pub(crate) async fn sweep_expired(&self) -> Result<Swept, Error> {
+        self.sweep(u64::MAX, Duration::MAX, false).await
     }
 
     pub(crate) async fn take_over(&self) -> Result<Vec<TaskRecord>, Error> {
@@ -206,9 +237,27 @@ pub(crate) fn ids(tasks: &[TaskRecord]) -> Vec<String> {
     tasks.iter().map(|task| task.key.id.as_str().to_owned()).collect()
 }
 
-/// Limits of the archive of [`QUEUE`].
-pub(crate) fn limits(tasks_max: u64, age_max: Duration, spare_unrecorded: bool) -> Vec<ArchiveLimits> {
-    vec![ArchiveLimits { queue: queue(QUEUE), tasks_max, age_max, spare_unrecorded }]
+/// All states, with pending as the last: tasks brought into them one after another do not stand in each other's way.
+pub(crate) const STATES: [State; 6] =
+    [State::Active, State::Scheduled, State::Retry, State::Archived, State::Completed, State::Pending];
+
+/// Asserts that the task was refused for being in this state.
+#[track_caller]
+pub(crate) fn assert_wrong_state<T: std::fmt::Debug>(outcome: Result<T, Error>, id: &str, is: State) {
+    match outcome {
+        Err(Error::WrongState { key: of, state, .. }) => assert_eq!((of, state), (key(QUEUE, id), is)),
+        other => panic!("a task that is {is} must be refused for it, got {other:?}"),
+    }
+}
+
+/// The refusal of an attempt that owns nothing any more.
+pub(crate) fn lease_lost(id: &str) -> Error {
+    Error::LeaseLost { key: key(QUEUE, id) }
+}
+
+/// The refusal of a task that is not there.
+pub(crate) fn not_found(id: &str) -> Error {
+    Error::NotFound { key: key(QUEUE, id) }
 }
 
 /// Waits for what must happen; a hang becomes a failure.
@@ -217,14 +266,4 @@ pub(crate) async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
         Ok(value) => value,
         Err(_) => panic!("waited {SAFETY:?} in vain for {what}"),
     }
-}
-
-/// The keys of these tasks.
-pub(crate) fn keys(tasks: &[TaskRecord]) -> Vec<TaskKey> {
-    tasks.iter().map(|task| task.key.clone()).collect()
-}
-
-/// The queue of every task that names no other.
-pub(crate) fn the_queue() -> QueueName {
-    queue(QUEUE)
 }
