@@ -75,10 +75,34 @@ const ALLOWED: &[Allowance] = &[
         reason: "the injected chance has to be seeded by something",
     },
     Allowance {
+        place: "crates/middleware/src/guard.rs",
+        code: Code::Production,
+        acts: &[Act::Sleep],
+        reason: "it bounds an attempt by tokio's timers, which tests pause",
+    },
+    Allowance {
         place: "crates/worker/src/",
         code: Code::Production,
         acts: &[Act::Sleep],
         reason: "loops wait for due times and back off on tokio's timers, which tests pause",
+    },
+    Allowance {
+        place: "crates/middleware/src/guard.rs",
+        code: Code::Production,
+        acts: &[Act::Sleep],
+        reason: "an attempt's time limit and its grace ring on tokio's timers, which tests pause",
+    },
+    Allowance {
+        place: "crates/store-sqlite/src/busy.rs",
+        code: Code::Production,
+        acts: &[Act::Stopwatch],
+        reason: "SQLite calls back on a blocked thread to ask how long to wait for another process",
+    },
+    Allowance {
+        place: "crates/store-sqlite/src/open.rs",
+        code: Code::Production,
+        acts: &[Act::Stopwatch],
+        reason: "some locks are refused without that call, and are waited for just as long",
     },
     Allowance {
         place: "crates/bench/",
