@@ -1,0 +1,228 @@
+//! One attempt: a claimed task, its permit, and the future of its handler on the threads of its pool.
+//!
+//! The future reports its own end: [`Ending`] sits in it and is dropped last, after everything of the handler, whether it
+//! returned, panicked, was dropped or lost its runtime. The guard of the middleware bounds the handler; the bounds here
+//! are the second ones, around the whole chain.
+//!
+//! Invariant: an attempt stays on the roster, and so keeps its lease, until its settlement is stored.
+
+pub(crate) mod bounds;
+pub(crate) mod end;
+pub(crate) mod stage;
+
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+
+use futures_util::FutureExt;
+use poolwright_broker::Held;
+use poolwright_core::{TaskRecord, Timestamp};
+use poolwright_handler::{Context, Parts, TaskCall};
+use tokio::task::AbortHandle;
+use tower::ServiceExt;
+
+use crate::pool::permit::Permit;
+use crate::settle::Item;
+use crate::site::Site;
+use end::Outcome;
+use stage::{Patience, Stage, Step, Stop};
+
+/// A claimed task and where it stands.
+#[derive(Debug)]
+pub(crate) struct Attempt {
+    pub(crate) held: Held,
+    /// Index of its pool.
+    pub(crate) pool: usize,
+    pub(crate) cx: Context,
+    /// Owned by the future and then by the settlement; here only for who must decide without the future.
+    permit: Weak<Permit>,
+    stage: Mutex<Stage>,
+    abort: OnceLock<AbortHandle>,
+}
+
+impl Attempt {
+    /// Puts a claimed task on the roster.
+    pub(crate) fn new(
+        site: &Arc<Site>,
+        pool: usize,
+        task: TaskRecord,
+        held: Held,
+        permit: Permit,
+    ) -> (Arc<Self>, Arc<Permit>) {
+        let limit = (!task.timeout.is_zero()).then(|| site.clock.now() + task.timeout);
+        let runs_until = [limit, task.deadline].into_iter().flatten().min();
+        let cx = Context::new(Parts {
+            pool: site.pools[pool].config.name.clone(),
+            policy: Arc::clone(site.rules.of(&task.task_type)),
+            cancel: site.stops.firing.child_token(),
+            runs_until,
+            roll: site.chance.roll(),
+            states: Arc::clone(&site.states),
+            report: Arc::clone(&site.report),
+            clock: Arc::clone(&site.clock),
+            task: Arc::new(task),
+        });
+        let permit = permit.begin();
+        let attempt = Arc::new(Self {
+            held,
+            pool,
+            cx,
+            permit: Arc::downgrade(&permit),
+            stage: Mutex::new(Stage::new(runs_until)),
+            abort: OnceLock::new(),
+        });
+        site.roster.insert(&attempt);
+        (attempt, permit)
+    }
+
+    /// Runs it on its pool's threads.
+    pub(crate) fn start(self: &Arc<Self>, site: &Arc<Site>, permit: Arc<Permit>) {
+        tell!(debug, self.cx.task(), pool = %self.cx.pool(), "claimed");
+        if let Some(until) = self.cx.runs_until() {
+            if until <= site.clock.now() {
+                return self.conclude(site, Outcome::Late, permit);
+            }
+            site.alarm.set(until);
+        }
+        let ending = Ending { attempt: Arc::clone(self), site: Arc::clone(site), permit: Some(permit) };
+        let future = site.pools[self.pool].threads.spawn(run(ending));
+        self.abort.set(future.abort_handle()).expect("an attempt is started once");
+    }
+
+    /// Asks it to end.
+    pub(crate) fn ask(&self, site: &Site, stop: Stop) {
+        let now = site.clock.now();
+        if !self.stage().ask(stop, now) {
+            return;
+        }
+        match stop.class() {
+            Some(class) => self.cx.stop(class),
+            None => self.cx.cancel_token().cancel(),
+        }
+        site.alarm.set(now);
+    }
+
+    /// Drops its future as soon as its thread lets go of it.
+    pub(crate) fn drop_future(&self, site: &Site) {
+        self.stage().hurry(site.clock.now());
+        if let Some(future) = self.abort.get() {
+            future.abort();
+        }
+    }
+
+    /// Settles it without its handler, which may go on for a while. Nothing happens if it is over.
+    pub(crate) fn abandon(self: &Arc<Self>, site: &Site, outcome: Outcome) {
+        // Without a permit its future is gone, and has settled it.
+        if let Some(permit) = self.permit.upgrade() {
+            self.conclude(site, outcome, permit);
+        }
+    }
+
+    /// Gets it over: to be settled, or forgotten when its lease is lost. The first one who comes decides.
+    pub(crate) fn conclude(self: &Arc<Self>, site: &Site, outcome: Outcome, permit: Arc<Permit>) {
+        let stop = {
+            let mut stage = self.stage();
+            if !stage.end() {
+                return;
+            }
+            stage.stop()
+        };
+        if let Some(end) = end::of(outcome, stop, self.cx.task()) {
+            return site.hand_in(Item { attempt: Arc::clone(self), end, permit });
+        }
+        tell!(warn, self.cx.task(), pool = %self.cx.pool(), "the lease was lost to a later attempt: what this one \
+            did is dropped");
+        site.roster.remove(self);
+        site.counters.lease_lost.add(1);
+    }
+
+    /// Takes the steps that are due and says when to look again.
+    fn look(self: &Arc<Self>, site: &Site, now: Timestamp, patience: Patience) -> Option<Timestamp> {
+        loop {
+            let step = {
+                let mut stage = self.stage();
+                let step = stage.step(now, patience);
+                if step == Step::Stall {
+                    // Counted before the lock is free, because the handler may come back at once.
+                    site.pools[self.pool].slots.stall();
+                }
+                step
+            };
+            match step {
+                Step::Wait(until) => return until,
+                Step::TimeOut => self.ask(site, Stop::TimedOut),
+                Step::Drop => self.drop_future(site),
+                Step::Stall => {
+                    site.counters.stalled.add(1);
+                    tell!(warn, self.cx.task(), pool = %self.cx.pool(), "stalled: the handler was asked to end, but \
+                        blocks its thread and cannot be dropped");
+                }
+                Step::GiveUp => {
+                    tell!(error, self.cx.task(), pool = %self.cx.pool(), "a handler blocks its thread for too long: \
+                        its task is settled without it, its worker is lost until the thread returns");
+                    self.abandon(site, Outcome::GivenUp);
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// Its handler is gone.
+    fn come_back(&self, permit: &Permit) {
+        if self.stage().come_back() {
+            permit.slots().unstall();
+        }
+    }
+
+    pub(crate) fn is_stalled(&self) -> bool {
+        self.stage().is_stalled()
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.stage().is_over()
+    }
+
+    /// A later attempt owns its task.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.stage().stop() == Some(Stop::Lost)
+    }
+
+    fn stage(&self) -> MutexGuard<'_, Stage> {
+        self.stage.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Reports the end of an attempt's future, however it ends.
+struct Ending {
+    attempt: Arc<Attempt>,
+    site: Arc<Site>,
+    permit: Option<Arc<Permit>>,
+}
+
+impl Ending {
+    fn report(&mut self, outcome: Outcome) {
+        if let Some(permit) = self.permit.take() {
+            self.attempt.come_back(&permit);
+            self.attempt.conclude(&self.site, outcome, permit);
+        }
+    }
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.report(Outcome::Dropped);
+    }
+}
+
+/// The whole future of an attempt: the service of its type, found, called and watched for panics.
+async fn run(mut ending: Ending) {
+    let (cx, services) = (ending.attempt.cx.clone(), Arc::clone(&ending.site.services));
+    let chain = async move {
+        // Looked up here and not on the control plane, because cloning a service runs code of the application.
+        match services.find(cx.pool(), cx.task_type()) {
+            Some(service) => Outcome::Returned(service.oneshot(TaskCall::new(cx)).await),
+            None => Outcome::NoHandler,
+        }
+    };
+    let outcome = AssertUnwindSafe(chain).catch_unwind().await;
+    ending.report(outcome.unwrap_or_else(|panic| Outcome::panicked(&*panic)));
+}

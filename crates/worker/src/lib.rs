@@ -1,0 +1,55 @@
+//! Pools that turn claims into settlements.
+//!
+//! ```text
+//!            slot        claim          call            result        judge          store
+//!   pool ──► permit ──► Attempt ──► services.find ──► Ending ──► settle ──► core::verdict ──► settled ──► dead letter
+//!     ▲                   │  on the pool's threads       │                                      │
+//!     │                   └── roster ◄── keeper, cancel, bounds, heartbeats                     │
+//!     └──────────────────────────── the permit comes back ◄─────────────────────────────────────┘
+//! ```
+//!
+//! A worker has a *control thread*, on which everything but handlers runs (claims, leases, settlements, upkeep), and
+//! threads for each pool, on which nothing but handlers runs. So handlers may block, panic, ignore their deadline or spawn
+//! and forget: leases are kept, other pools go on, and no slot leaks.
+//!
+//! | File | Its one duty |
+//! | --- | --- |
+//! | `server` | from a description to a running worker and its end |
+//! | `control` | all loops start and end, in an order that loses nothing |
+//! | `pool`, `pool/*` | free workers become claims; what may be borrowed; sleeping until there is work |
+//! | `attempt`, `attempt/*` | a claimed task on its way through its handler; its bounds; how it ended |
+//! | `settle` | ends become settlements, many at once, until the store has them |
+//! | `keeper` | leases |
+//! | `cancel` | who is at work here, and how a cancellation finds them |
+//! | `upkeep/*` | due tasks, dead workers, retention, heartbeats, dead letters |
+//! | `router` | from a type to its service |
+
+#[macro_use]
+mod tell;
+
+mod attempt;
+mod backoff;
+mod cancel;
+mod config;
+mod contact;
+mod control;
+mod error;
+mod keeper;
+mod options;
+mod pool;
+mod router;
+mod server;
+mod settle;
+mod signals;
+mod site;
+mod status;
+mod threads;
+mod topology;
+mod upkeep;
+
+pub use config::{Borrow, Borrowed, PoolConfig, Rules};
+pub use error::{Error, Problem};
+pub use options::Options;
+pub use router::{Router, Routes, Services};
+pub use server::{Builder, Running, Server};
+pub use status::{Counts, Phase, PoolStatus, Report, Status};

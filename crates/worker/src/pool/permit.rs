@@ -1,0 +1,139 @@
+//! The right to run one task in a pool: taken before the claim, given back when it is dropped.
+//!
+//! Invariant: at most `workers` permits of a pool exist, and whoever holds a task holds one. A permit lives until the
+//! task's settlement is stored *and* its handler is gone, whichever is later, so that no pool ever runs more handlers
+//! than it has workers, blocked threads included.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use tokio::sync::Notify;
+
+/// The workers of one pool.
+#[derive(Debug)]
+pub(crate) struct Slots {
+    workers: u32,
+    taken: AtomicU32,
+    busy: AtomicU32,
+    stalled: AtomicU32,
+    /// Wakes the dispatcher when a permit comes back.
+    freed: Arc<Notify>,
+    /// Wakes whoever watches the status.
+    changed: Arc<Notify>,
+}
+
+impl Slots {
+    pub(crate) fn new(workers: u32, freed: Arc<Notify>, changed: Arc<Notify>) -> Arc<Self> {
+        let zero = || AtomicU32::new(0);
+        Arc::new(Self { workers, taken: zero(), busy: zero(), stalled: zero(), freed, changed })
+    }
+
+    /// Takes a permit, if a worker is free.
+    pub(crate) fn take(self: &Arc<Self>) -> Option<Permit> {
+        let one_more = |taken| (taken < self.workers).then_some(taken + 1);
+        let taken = self.taken.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_more);
+        taken.ok().map(|_| Permit { slots: Arc::clone(self), has_task: false })
+    }
+
+    pub(crate) const fn workers(&self) -> u32 {
+        self.workers
+    }
+
+    pub(crate) fn free(&self) -> u32 {
+        self.workers.saturating_sub(self.taken.load(Ordering::Acquire))
+    }
+
+    pub(crate) fn busy(&self) -> u32 {
+        self.busy.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn stalled(&self) -> u32 {
+        self.stalled.load(Ordering::Relaxed)
+    }
+
+    /// One of the busy workers cannot be freed for now.
+    pub(crate) fn stall(&self) {
+        self.stalled.fetch_add(1, Ordering::Relaxed);
+        self.changed.notify_waiters();
+    }
+
+    /// A stalled worker came back.
+    pub(crate) fn unstall(&self) {
+        self.stalled.fetch_sub(1, Ordering::Relaxed);
+        self.changed.notify_waiters();
+    }
+}
+
+/// A taken worker. Dropping it frees the worker, whatever happened in between.
+#[derive(Debug)]
+pub(crate) struct Permit {
+    slots: Arc<Slots>,
+    has_task: bool,
+}
+
+impl Permit {
+    /// The permit got its task. From here on attempt and settlement share it.
+    pub(crate) fn begin(mut self) -> Arc<Self> {
+        self.has_task = true;
+        self.slots.busy.fetch_add(1, Ordering::Relaxed);
+        self.slots.changed.notify_waiters();
+        Arc::new(self)
+    }
+
+    pub(crate) const fn slots(&self) -> &Arc<Slots> {
+        &self.slots
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        if self.has_task {
+            self.slots.busy.fetch_sub(1, Ordering::Relaxed);
+        }
+        self.slots.taken.fetch_sub(1, Ordering::AcqRel);
+        self.slots.freed.notify_one();
+        self.slots.changed.notify_waiters();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slots(workers: u32) -> Arc<Slots> {
+        Slots::new(workers, Arc::default(), Arc::default())
+    }
+
+    #[test]
+    fn no_more_permits_than_workers_and_a_dropped_one_comes_back() {
+        let slots = slots(2);
+        let (first, second) = (slots.take().unwrap(), slots.take().unwrap());
+        assert!(slots.take().is_none() && slots.free() == 0);
+        drop(first);
+        assert_eq!(slots.free(), 1);
+        drop((second, slots.take()));
+        assert_eq!(slots.free(), 2);
+    }
+
+    #[test]
+    fn a_worker_is_busy_while_anybody_holds_its_permit() {
+        let slots = slots(1);
+        let attempt = slots.take().unwrap().begin();
+        let settlement = Arc::clone(&attempt);
+        drop(attempt);
+        assert_eq!((slots.busy(), slots.free()), (1, 0));
+        drop(settlement);
+        assert_eq!((slots.busy(), slots.free()), (0, 1));
+    }
+
+    #[test]
+    fn a_permit_comes_back_from_a_panic() {
+        let slots = slots(1);
+        let permit = slots.take().unwrap();
+        let panicked = std::panic::catch_unwind(move || {
+            let _held = permit;
+            panic!("on purpose");
+        });
+        assert!(panicked.is_err() && slots.free() == 1);
+    }
+}

@@ -1,0 +1,68 @@
+//! Makes due tasks pending, at the due time and not at a tick.
+//!
+//! The store says when the next task is due, and a watch says when an earlier one may have come. While tasks arrive
+//! without pause the watch never rests; then `promote_gap` does.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use poolwright_broker::Watch;
+use tokio::time::sleep;
+
+use crate::site::Site;
+
+/// How many tasks become pending in one call.
+const LIMIT: u32 = 1_000;
+
+/// Promotes until the worker has ended.
+pub(crate) async fn run(site: Arc<Site>, watch: Box<dyn Watch>) {
+    tokio::select! {
+        () = site.stops.ending.cancelled() => {}
+        () = promote(&site, watch) => {}
+    }
+}
+
+async fn promote(site: &Site, mut watch: Box<dyn Watch>) {
+    let mut backoff = site.backoff();
+    loop {
+        let promoted = match site.call(site.broker.promote_due(site.queues.clone(), LIMIT)).await {
+            Ok(promoted) => promoted,
+            Err(error) => {
+                tracing::debug!(%error, "due tasks were not promoted");
+                sleep(backoff.next()).await;
+                continue;
+            }
+        };
+        backoff.reset();
+        if promoted.tasks >= LIMIT {
+            tokio::task::yield_now().await;
+            continue;
+        }
+        let at_most = site.options.promote_at_most;
+        let wait = promoted.next_due.map_or(at_most, |due| due.after(site.broker.now()).min(at_most));
+        let (gap, rest) = split(wait, site.options.promote_gap);
+        sleep(gap).await;
+        tokio::select! {
+            () = sleep(rest) => {}
+            () = watch.changed() => {}
+        }
+    }
+}
+
+/// What is waited for in any case, and what a ring of the watch cuts short. A known due time is never passed over.
+fn split(wait: Duration, gap: Duration) -> (Duration, Duration) {
+    let gap = gap.min(wait);
+    (gap, wait - gap)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_due_time_inside_the_gap_is_not_waited_past() {
+        let ms = Duration::from_millis;
+        assert_eq!(split(ms(10), ms(50)), (ms(10), ms(0)));
+        assert_eq!(split(ms(200), ms(50)), (ms(50), ms(150)));
+    }
+}

@@ -1,0 +1,98 @@
+//! Takes over the tasks of workers that died, and asks the judge what becomes of them.
+//!
+//! A lease that ran out while nobody could extend it is no sign of death. So take-over holds back for one lease after the
+//! store was away, and whenever this process finds that its own leases are old (it was suspended, or the clock jumped):
+//! extends go first, here and, by the same rule, everywhere else.
+//!
+//! Invariant: nothing is taken over while this process's own leases are not fresh.
+
+use std::sync::Arc;
+
+use poolwright_broker::{Error, Held, TakeOver};
+use poolwright_core::verdict::judge;
+use poolwright_core::{Class, End, TaskRecord};
+use tokio::time::sleep;
+
+use crate::settle;
+use crate::site::Site;
+
+/// How many tasks are taken over in one call.
+const LIMIT: u32 = 100;
+
+/// Takes over until the worker has ended.
+pub(crate) async fn run(site: Arc<Site>) {
+    tokio::select! {
+        () = site.stops.ending.cancelled() => {}
+        () = reclaim(&site) => {}
+    }
+}
+
+async fn reclaim(site: &Site) {
+    let (every, lease) = (site.options.reclaim_every, site.options.lease);
+    let mut outages = site.contact.outages();
+    // Processes that were started together need not look together.
+    sleep(every.mul_f64(site.chance.roll())).await;
+    loop {
+        let age = site.leases.age(site.clock.now());
+        if !site.contact.is_away() {
+            if outages != site.contact.outages() || age > lease {
+                outages = site.contact.outages();
+                tracing::info!("take-over holds back for one lease, so that extends go first");
+                site.leases.renew_now();
+                sleep(lease).await;
+                continue;
+            }
+            if age > lease / 3 * 2 {
+                site.leases.renew_now();
+            } else if let Err(error) = take_over(site).await {
+                tracing::debug!(%error, "expired leases were not taken over");
+            }
+        }
+        sleep(every).await;
+    }
+}
+
+/// All that have expired by now.
+async fn take_over(site: &Site) -> Result<(), Error> {
+    loop {
+        let request =
+            TakeOver { queues: site.queues.clone(), limit: LIMIT, lease: site.options.lease };
+        let dead = site.call(site.broker.take_over(request)).await?;
+        if dead.is_empty() {
+            return Ok(());
+        }
+        let is_last = dead.len() < LIMIT as usize;
+        bury(site, dead).await?;
+        if is_last {
+            return Ok(());
+        }
+    }
+}
+
+/// Judges and settles. If that fails the new leases expire in their turn, and whoever sees it does the same.
+async fn bury(site: &Site, dead: Vec<TaskRecord>) -> Result<(), Error> {
+    site.counters.crashed_taken_over.add(dead.len() as u64);
+    let verdict = |task: TaskRecord| {
+        let held = Held::of(&task)?;
+        let error = "its worker died or lost contact: the lease expired".to_owned();
+        let end = End::Failed { class: Class::Crashed, after: None, error };
+        let policy = site.rules.of(&task.task_type);
+        let settlement = judge(end, &task.attempt(), policy, site.broker.now(), site.chance.roll());
+        tell!(warn, &task, crashes = task.crashes, "taken over from a worker that died or lost contact");
+        Some((task, held, settlement))
+    };
+    let verdicts: Vec<_> = dead.into_iter().filter_map(verdict).collect();
+    let settlements = verdicts.iter().map(|(_, held, settlement)| (held.clone(), settlement.clone()));
+    let outcomes = site.call(site.broker.settle(settlements.collect())).await?;
+    for ((task, _, settlement), outcome) in verdicts.iter().zip(outcomes) {
+        match outcome {
+            Ok(settled) => {
+                settle::count(site, task, settlement);
+                settle::mourn(site, task, settlement, settled, || None);
+            }
+            Err(error) => tell!(debug, task, %error, "somebody else settled it meanwhile"),
+        }
+    }
+    site.changed.notify_waiters();
+    Ok(())
+}
