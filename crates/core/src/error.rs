@@ -83,6 +83,13 @@ impl TaskError {
         Self { message: Some(message.into()), mark: Mark { next: Next { class, after: None }, source: None } }
     }
 
+    /// The same error with what led to it, which [`describe`] tells after the message. A class in there does not count.
+    #[must_use]
+    pub fn caused_by(mut self, source: impl Into<BoxError>) -> Self {
+        self.mark.source = Some(source.into());
+        self
+    }
+
     /// May work next time: retried by the type's policy, uses an attempt.
     pub fn transient(source: impl Into<BoxError>) -> Self {
         Self::wrap(Class::Transient, None, source.into())
@@ -220,6 +227,15 @@ mod tests {
         let error = Opaque(TaskError::permanent("no such page"));
         assert_eq!(Next::of(&error).class, Class::Permanent);
         assert_eq!(describe(&error), "no such page");
+    }
+
+    #[test]
+    fn a_cause_is_told_but_the_outer_class_counts() {
+        let error =
+            TaskError::new(Class::TimedOut, "too slow").caused_by(TaskError::permanent("no such page"));
+        assert_eq!(error.to_string(), "too slow");
+        assert_eq!(describe(&error), "too slow: no such page");
+        assert_eq!(Next::of(&error).class, Class::TimedOut);
     }
 
     #[test]

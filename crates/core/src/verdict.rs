@@ -25,7 +25,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use crate::{Class, RetryPolicy, Timestamp};
+use crate::error::describe;
+use crate::text::error_text;
+use crate::{Class, Next, RetryPolicy, Timestamp};
 
 /// The delay before a task without a handler is offered again, unless the type's policy for `no_handler` says otherwise.
 pub const NO_HANDLER_DELAY: Duration = Duration::from_secs(15);
@@ -49,6 +51,17 @@ pub enum End {
     },
     /// The worker stops and gives it back.
     Released,
+}
+
+impl End {
+    /// A failure with this error: its class and delay by [`Next::of`], its text as it is stored.
+    ///
+    /// Whoever asks the judge about one error gets the same facts from here.
+    #[must_use]
+    pub fn failed(error: &(dyn std::error::Error + 'static)) -> Self {
+        let Next { class, after } = Next::of(error);
+        Self::Failed { class, after, error: error_text(&describe(error)) }
+    }
 }
 
 /// The facts about one attempt.
@@ -335,6 +348,14 @@ mod tests {
             let counted = verdict(class, Attempt { deferrals: 100, ..attempt() });
             assert_eq!(charge(&counted), Some((Charge::Retry, 7)));
         }
+    }
+
+    #[test]
+    fn a_failure_is_read_off_its_error() {
+        let error = crate::TaskError::rate_limited(Duration::from_secs(9), "é".repeat(9_000));
+        let End::Failed { class, after, error } = End::failed(&error) else { panic!("expected a failure") };
+        assert_eq!((class, after), (Class::RateLimited, Some(Duration::from_secs(9))));
+        assert!(error.len() <= crate::text::ERROR_BYTES_MAX && error.ends_with(crate::text::CUT_MARK));
     }
 
     #[test]

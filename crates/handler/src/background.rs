@@ -24,9 +24,17 @@ pub fn is_background() -> bool {
     THREAD.get() || FUTURE.try_with(|()| ()).is_ok()
 }
 
+/// A future with the mark, while it is polled and while it is dropped.
+pub type Marked<F> = tokio::task::futures::TaskLocalFuture<(), F>;
+
 /// Runs a future with the mark. What it spawns on an unmarked runtime does not inherit it; see [`spawn`].
-pub async fn scope<F: Future>(future: F) -> F::Output {
-    FUTURE.scope((), future).await
+pub fn scope<F: Future>(future: F) -> Marked<F> {
+    FUTURE.scope((), future)
+}
+
+/// Runs a function with the mark, here and now.
+pub fn enter<T>(work: impl FnOnce() -> T) -> T {
+    FUTURE.sync_scope((), work)
 }
 
 /// Spawns a future that carries the mark, on any runtime.
@@ -50,7 +58,7 @@ where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
-    tokio::task::spawn_blocking(move || FUTURE.sync_scope((), work))
+    tokio::task::spawn_blocking(move || enter(work))
 }
 
 /// Marks this thread for its whole life: for the threads of a runtime that runs only handlers.

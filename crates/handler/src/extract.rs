@@ -48,12 +48,15 @@ pub trait FromCall: Sized + Send {
     fn from_call(cx: &Context) -> Result<Self, BoxError>;
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: Payload> FromCall for T {
     const PAYLOAD: Option<&'static [&'static str]> = Some(T::NAMES);
 
     fn from_call(cx: &Context) -> Result<Self, BoxError> {
         T::from_bytes(cx.task_type().as_str(), cx.payload()).map_err(|error| {
-            let text = format!("the payload is no `{}`: {error}", type_name::<T>());
+            // An empty payload was read as `null`, and the decoder's message speaks of that.
+            let what = if cx.payload().is_empty() { "the empty payload" } else { "the payload" };
+            let text = format!("{what} is no `{}`: {error}", type_name::<T>());
             TaskError::new(Class::Undecodable, text).into()
         })
     }

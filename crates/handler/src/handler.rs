@@ -8,17 +8,17 @@ use poolwright_core::{BoxError, BoxFuture};
 use serde::Serialize;
 use tower::Service;
 
-use crate::{FromCall, Need, Output, TaskCall, TaskService};
+use crate::{Context, FromCall, Need, Output, TaskCall, TaskService};
 
-/// An async function of one payload and whatever else it needs, in any order.
+/// What a task is given to: an async function of one payload and whatever else it needs, in any order.
 ///
-/// `Args` only tells the implementations apart.
+/// `Args` only tells the implementations apart. What a function lacks is said where it lacks it: see [`Function`] for
+/// its shape, [`Arguments`] for what it takes and [`IntoOutcome`] for what it gives.
 #[diagnostic::on_unimplemented(
     message = "this is no task handler",
     label = "not an async function that a task can be given to",
-    note = "a handler is an `async fn` that returns `Result<T, E>`: `T` serializes, `E` turns into `BoxError` (anyhow does)",
-    note = "it takes one payload (`TaskType` or `Tasks`), and `Context`, `State<T>` or `Client` in any order, at most eight arguments",
-    note = "its future must be `Send`: hold no `Rc` or lock guard across an `.await`"
+    note = "a handler is `async fn(payload, ...) -> Result<T, E>`, with one payload and at most eight arguments",
+    note = "a closure must be `Clone + Send + Sync` and own what it uses; write the types of its arguments"
 )]
 pub trait Handler<Args>: Clone + Send + Sync + 'static {
     /// The task types of its payload; empty for [`crate::Raw`].
@@ -29,6 +29,98 @@ pub trait Handler<Args>: Clone + Send + Sync + 'static {
 
     /// Runs it.
     fn call(self, call: TaskCall) -> BoxFuture<'static, Result<Output, BoxError>>;
+}
+
+impl<F, Args> Handler<Args> for F
+where
+    F: Function<Args>,
+    F::Future: Send + 'static,
+    <F::Future as Future>::Output: IntoOutcome,
+    Args: Arguments,
+{
+    fn names() -> &'static [&'static str] {
+        Args::NAMES
+    }
+
+    fn needs() -> Vec<Need> {
+        Args::needs()
+    }
+
+    fn call(self, call: TaskCall) -> BoxFuture<'static, Result<Output, BoxError>> {
+        Box::pin(async move {
+            let cx = call.into_context();
+            let arguments = Args::from_call(&cx)?;
+            // A handler that did not ask for the context should not keep it alive.
+            drop(cx);
+            self.invoke(arguments).await.into_outcome()
+        })
+    }
+}
+
+/// An async function of one to eight arguments, whatever they are.
+///
+/// It has no bound on arguments or result, so that the compiler finds them out first and then says which is wrong.
+#[diagnostic::on_unimplemented(
+    message = "this is no task handler",
+    label = "not an async function that a task can be given to",
+    note = "a handler is `async fn(payload, ...) -> Result<T, E>`, with one payload and at most eight arguments",
+    note = "a closure must be `Clone + Send + Sync` and own what it uses; write the types of its arguments"
+)]
+pub trait Function<Args>: Clone + Send + Sync + 'static {
+    /// What it returns before it is awaited.
+    type Future: Future;
+
+    /// Calls it.
+    fn invoke(self, arguments: Args) -> Self::Future;
+}
+
+/// The arguments of a handler: a tuple of things that can be had of a call, one of them the payload.
+#[diagnostic::on_unimplemented(
+    message = "a handler cannot take these arguments",
+    note = "a handler takes one payload (`TaskType` or `Tasks`), and `Context`, `State<T>` or `Client` in any order"
+)]
+pub trait Arguments: Sized + Send {
+    /// The task types of the payload.
+    ///
+    /// A handler without a payload, or with two, does not compile. (`cargo build` tells; `cargo check` does not get
+    /// that far.)
+    ///
+    /// ```compile_fail,E0080
+    /// # use poolwright_core::BoxError;
+    /// # use poolwright_handler::{Context, service};
+    /// async fn none(_: Context) -> Result<(), BoxError> {
+    ///     Ok(())
+    /// }
+    /// let _ = service(none); // a handler takes one payload, this one takes none
+    /// ```
+    ///
+    /// ```compile_fail,E0080
+    /// # use poolwright_core::BoxError;
+    /// # use poolwright_handler::{Raw, service};
+    /// async fn two(_: Raw, _: Raw) -> Result<(), BoxError> {
+    ///     Ok(())
+    /// }
+    /// let _ = service(two); // a handler takes one payload, this one takes several
+    /// ```
+    ///
+    /// ```
+    /// # use poolwright_core::BoxError;
+    /// # use poolwright_handler::{Context, Raw, service};
+    /// async fn one(_: Context, _: Raw) -> Result<(), BoxError> {
+    ///     Ok(())
+    /// }
+    /// let _ = service(one);
+    /// ```
+    const NAMES: &'static [&'static str];
+
+    /// What must be set before the start.
+    fn needs() -> Vec<Need>;
+
+    /// Makes them, in their order; the first that cannot be made is the error.
+    ///
+    /// # Errors
+    /// That of [`FromCall::from_call`].
+    fn from_call(cx: &Context) -> Result<Self, BoxError>;
 }
 
 /// What a handler may return.
@@ -72,6 +164,7 @@ impl IntoOutput for Output {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: Serialize> IntoOutput for T {
     fn into_output(self) -> Result<Output, BoxError> {
         let json = serde_json::to_vec(&self)?;
@@ -81,6 +174,8 @@ impl<T: Serialize> IntoOutput for T {
 
 /// The handler as a tower service.
 pub fn service<H: Handler<Args>, Args: 'static>(handler: H) -> TaskService {
+    // Asked here as well, so that no way to run a handler goes round the compile-time check of its payload.
+    let _ = H::names();
     TaskService::new(Leaf { handler, args: std::marker::PhantomData::<fn(Args)> })
 }
 
@@ -109,58 +204,47 @@ impl<H: Handler<Args>, Args: 'static> Service<TaskCall> for Leaf<H, Args> {
     }
 }
 
-const fn payloads(arguments: &[Option<&'static [&'static str]>]) -> usize {
-    let (mut count, mut at) = (0, 0);
-    while at < arguments.len() {
-        if arguments[at].is_some() {
-            count += 1;
-        }
-        at += 1;
-    }
-    count
-}
-
-const fn first(arguments: &[Option<&'static [&'static str]>]) -> &'static [&'static str] {
+/// The task types of the one payload among the arguments.
+const fn names_of_payload(arguments: &[Option<&'static [&'static str]>]) -> &'static [&'static str] {
+    let mut found = None;
     let mut at = 0;
     while at < arguments.len() {
-        if let Some(names) = arguments[at] {
-            return names;
+        if arguments[at].is_some() {
+            assert!(found.is_none(), "a handler takes one payload, this one takes several");
+            found = arguments[at];
         }
         at += 1;
     }
-    &[]
+    match found {
+        Some(names) => names,
+        None => panic!("a handler takes one payload, this one takes none"),
+    }
 }
 
 macro_rules! handler {
     ($($arg:ident),+) => {
-        impl<F, Fut, R, $($arg),+> Handler<($($arg,)+)> for F
+        impl<F, Fut, $($arg),+> Function<($($arg,)+)> for F
         where
             F: FnOnce($($arg),+) -> Fut + Clone + Send + Sync + 'static,
-            Fut: Future<Output = R> + Send + 'static,
-            R: IntoOutcome,
-            $($arg: FromCall + 'static,)+
+            Fut: Future,
         {
-            fn names() -> &'static [&'static str] {
-                const {
-                    let arguments = [$($arg::PAYLOAD),+];
-                    assert!(payloads(&arguments) != 0, "a handler takes one payload, this one takes none");
-                    assert!(payloads(&arguments) == 1, "a handler takes one payload, this one takes several");
-                    first(&arguments)
-                }
+            type Future = Fut;
+
+            #[allow(non_snake_case, reason = "one name serves as type and as variable")]
+            fn invoke(self, ($($arg,)+): ($($arg,)+)) -> Fut {
+                self($($arg),+)
             }
+        }
+
+        impl<$($arg: FromCall),+> Arguments for ($($arg,)+) {
+            const NAMES: &'static [&'static str] = names_of_payload(&[$($arg::PAYLOAD),+]);
 
             fn needs() -> Vec<Need> {
                 [$($arg::need()),+].into_iter().flatten().collect()
             }
 
-            #[allow(non_snake_case, reason = "one name serves as type and as variable")]
-            fn call(self, call: TaskCall) -> BoxFuture<'static, Result<Output, BoxError>> {
-                Box::pin(async move {
-                    let cx = call.into_context();
-                    $(let $arg = $arg::from_call(&cx)?;)+
-                    drop(cx);
-                    self($($arg),+).await.into_outcome()
-                })
+            fn from_call(cx: &Context) -> Result<Self, BoxError> {
+                Ok(($($arg::from_call(cx)?,)+))
             }
         }
     };
@@ -174,3 +258,28 @@ handler!(A1, A2, A3, A4, A5);
 handler!(A1, A2, A3, A4, A5, A6);
 handler!(A1, A2, A3, A4, A5, A6, A7);
 handler!(A1, A2, A3, A4, A5, A6, A7, A8);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAYLOAD: Option<&[&str]> = Some(&["a", "b"]);
+
+    #[test]
+    fn the_one_payload_is_found_wherever_it_stands() {
+        assert_eq!(names_of_payload(&[PAYLOAD]), ["a", "b"]);
+        assert_eq!(names_of_payload(&[None, PAYLOAD, None]), ["a", "b"]);
+    }
+
+    #[test]
+    #[should_panic(expected = "this one takes none")]
+    fn no_payload_is_refused() {
+        names_of_payload(&[None, None]);
+    }
+
+    #[test]
+    #[should_panic(expected = "this one takes several")]
+    fn a_second_payload_is_refused() {
+        names_of_payload(&[PAYLOAD, None, Some(&[])]);
+    }
+}

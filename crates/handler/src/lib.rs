@@ -31,11 +31,18 @@ pub mod handler;
 pub mod payload;
 pub mod report;
 pub mod states;
+pub mod testing;
+
+/// No API: it changes together with the derives.
+#[doc(hidden)]
+#[path = "generated.rs"]
+pub mod __private;
 
 pub use call::{Output, TaskCall, TaskService};
 pub use context::{Context, Parts};
 pub use extract::{FromCall, Need, State};
-pub use handler::{Handler, IntoOutcome, IntoOutput, service};
+pub use handler::{Arguments, Function, Handler, IntoOutcome, IntoOutput, service};
 pub use payload::{Payload, Raw, TaskType};
 pub use report::{NoReport, Report};
 pub use states::States;
+pub use testing::ContextBuilder;

@@ -63,6 +63,7 @@ pub trait Payload: Send + Sized + 'static {
     fn from_bytes(name: &str, bytes: &Bytes) -> Result<Self, BoxError>;
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: TaskType> Payload for T {
     const NAMES: &'static [&'static str] = &[T::NAME];
 

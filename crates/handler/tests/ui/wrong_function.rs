@@ -1,0 +1,17 @@
+use poolwright_core::BoxError;
+use poolwright_handler::{TaskType, service};
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize)]
+struct Resize;
+impl TaskType for Resize {
+    const NAME: &'static str = "image:resize";
+}
+
+fn not_async(_: Resize) -> Result<(), BoxError> {
+    Ok(())
+}
+
+fn main() {
+    let _ = service(not_async);
+}

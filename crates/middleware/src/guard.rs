@@ -1,0 +1,220 @@
+//! Turns what ends a handler from outside into ordinary errors: a timeout, a request to stop, a panic.
+//!
+//! It stands next to the handler, so that every layer sees these as errors with a class.
+//!
+//! ```text
+//!              time is over, or the token fires                 stop_grace passes
+//!   running ──────────────────────────────────────► stopping ─────────────────────► dropped: error of the reason
+//!      │                                               │
+//!      └── returns or panics: as it is                 ├── Ok: a success; the work was done
+//!                                                      ├── Err that would end the task: as it is
+//!                                                      └── Err that would run it again: the reason, caused by it
+//! ```
+//!
+//! When time is over the guard fires the token itself, so that a handler which waits for `cx.cancelled()` or meets a
+//! checkpoint learns of both in the same way. A handler that finishes with `Ok` in its grace has done its work, and
+//! running it again would do it twice: that counts as success. One that fails then fails *because* it was stopped, so
+//! an error that would have it run again (transient, rate limited, a panic, …) gives way to the reason; one that says
+//! the task will never work, or is not wanted, stands.
+//!
+//! Invariant: once this future has given its result, the handler's future is gone; nothing of it runs on.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{self, Poll};
+use std::time::Duration;
+
+use pin_project_lite::pin_project;
+use poolwright_core::{BoxError, Class, Next, TaskError};
+use poolwright_handler::{Context, Output, TaskCall};
+use tokio::time::Sleep;
+use tokio_util::sync::WaitForCancellationFutureOwned;
+use tower::{Layer, Service};
+
+use crate::panic::catch;
+
+/// How long a handler has to return by itself after it was asked to stop: 5 s.
+pub const STOP_GRACE: Duration = Duration::from_secs(5);
+
+/// Makes [`Guard`].
+#[derive(Debug, Clone, Copy)]
+pub struct GuardLayer {
+    stop_grace: Duration,
+}
+
+impl GuardLayer {
+    /// A guard that waits this long for a handler which was asked to stop, before it drops its future.
+    #[must_use]
+    pub const fn new(stop_grace: Duration) -> Self {
+        Self { stop_grace }
+    }
+}
+
+impl Default for GuardLayer {
+    fn default() -> Self {
+        Self::new(STOP_GRACE)
+    }
+}
+
+impl<S> Layer<S> for GuardLayer {
+    type Service = Guard<S>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        Guard { inner, stop_grace: self.stop_grace }
+    }
+}
+
+/// Bounds the inner service; see the module.
+#[derive(Debug, Clone)]
+pub struct Guard<S> {
+    inner: S,
+    stop_grace: Duration,
+}
+
+impl<S> Service<TaskCall> for Guard<S>
+where
+    S: Service<TaskCall, Response = Output, Error = BoxError>,
+{
+    type Response = Output;
+    type Error = BoxError;
+    type Future = Guarded<S::Future>;
+
+    fn poll_ready(&mut self, task: &mut task::Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.inner.poll_ready(task)
+    }
+
+    /// Must be called within a tokio runtime that has timers.
+    fn call(&mut self, call: TaskCall) -> Self::Future {
+        let cx = call.context().clone();
+        let limit = cx.time_left();
+        let work = match never_begins(&cx, limit) {
+            Some(error) => Err(error),
+            None => catch(|| self.inner.call(call)),
+        };
+        let (work, refusal) = match work {
+            Ok(work) => (Some(work), None),
+            Err(error) => (None, Some(error)),
+        };
+        let stopped = cx.cancel_token().clone().cancelled_owned();
+        let alarm = limit.map(tokio::time::sleep);
+        Guarded { work, refusal, alarm, stopped, limit, stop_grace: self.stop_grace, is_stopping: false, cx }
+    }
+}
+
+/// An attempt whose end came before its beginning is not begun.
+fn never_begins(cx: &Context, limit: Option<Duration>) -> Option<TaskError> {
+    if let Some(reason) = cx.stop_reason() {
+        return Some(TaskError::new(reason, format!("{}, before it began", told(reason, limit))));
+    }
+    let is_over = limit.is_some_and(|limit| limit.is_zero());
+    is_over.then(|| TaskError::new(Class::TimedOut, "its time was over before it began"))
+}
+
+/// The reason to stop, as the beginning of a message.
+fn told(reason: Class, limit: Option<Duration>) -> String {
+    match (reason, limit) {
+        (Class::TimedOut, Some(limit)) => format!("its time of {limit:?} was over"),
+        (Class::TimedOut, None) => "its time was over".to_owned(),
+        (Class::Cancelled, _) => "it was cancelled".to_owned(),
+        (other, _) => format!("it was asked to stop ({other})"),
+    }
+}
+
+pin_project! {
+    /// The future of [`Guard`].
+    pub struct Guarded<F> {
+        // None once it has given its result.
+        #[pin]
+        work: Option<F>,
+        // The result of an attempt that did not begin.
+        refusal: Option<TaskError>,
+        // The end of its time; while stopping, the end of its grace.
+        #[pin]
+        alarm: Option<Sleep>,
+        #[pin]
+        stopped: WaitForCancellationFutureOwned,
+        limit: Option<Duration>,
+        stop_grace: Duration,
+        is_stopping: bool,
+        cx: Context,
+    }
+}
+
+impl<F: Future<Output = Result<Output, BoxError>>> Future for Guarded<F> {
+    type Output = Result<Output, BoxError>;
+
+    fn poll(mut self: Pin<&mut Self>, task: &mut task::Context<'_>) -> Poll<Self::Output> {
+        if let Some(error) = self.as_mut().project().refusal.take() {
+            return Poll::Ready(Err(error.into()));
+        }
+        // Before the work: a handler that never has to wait uses up tokio's budget for this poll, and timers asked
+        // after it would not answer, so that it could not be stopped.
+        let is_over = self.as_mut().grace_is_over(task);
+        let mut this = self.project();
+        let work =
+            this.work.as_mut().as_pin_mut().expect("a future is not polled after it has given its result");
+        let result = match catch(|| work.poll(task)) {
+            Ok(Poll::Pending) if !is_over => return Poll::Pending,
+            Ok(Poll::Pending) => Err(dropped(this.cx, *this.limit, *this.stop_grace)),
+            Ok(Poll::Ready(Err(error))) => Err(after_stop(this.cx, *this.limit, error)),
+            Ok(Poll::Ready(Ok(output))) => Ok(output),
+            Err(panic) => Err(after_stop(this.cx, *this.limit, panic.into())),
+        };
+        // What the handler holds is let go under watch too, and before anybody hears of the end.
+        if let Err(panic) = catch(|| this.work.set(None)) {
+            tracing::warn!(
+                task_id = %this.cx.task_id(),
+                task_type = %this.cx.task_type(),
+                queue = %this.cx.queue(),
+                error = %panic,
+                "a handler's future panicked while it was dropped"
+            );
+        }
+        Poll::Ready(result)
+    }
+}
+
+impl<F> Guarded<F> {
+    /// Moves from running to stopping when it is time, and tells whether the grace has passed.
+    fn grace_is_over(self: Pin<&mut Self>, task: &mut task::Context<'_>) -> bool {
+        let mut this = self.project();
+        if !*this.is_stopping {
+            if rings(this.alarm.as_mut(), task) {
+                this.cx.stop(Class::TimedOut);
+            }
+            if this.stopped.poll(task).is_pending() {
+                return false;
+            }
+            *this.is_stopping = true;
+            this.alarm.set(Some(tokio::time::sleep(*this.stop_grace)));
+        }
+        rings(this.alarm, task)
+    }
+}
+
+fn rings(alarm: Pin<&mut Option<Sleep>>, task: &mut task::Context<'_>) -> bool {
+    alarm.as_pin_mut().is_some_and(|alarm| alarm.poll(task).is_ready())
+}
+
+/// The error of a handler that did not return in its grace.
+fn dropped(cx: &Context, limit: Option<Duration>, grace: Duration) -> BoxError {
+    let reason = cx.stop_reason().unwrap_or(Class::Cancelled);
+    let text = format!("{}, and it did not return within {grace:?}", told(reason, limit));
+    TaskError::new(reason, text).into()
+}
+
+/// The error of a handler that failed: its own, or the reason why it was stopped.
+fn after_stop(cx: &Context, limit: Option<Duration>, error: BoxError) -> BoxError {
+    let class = Next::of(&*error).class;
+    match cx.stop_reason() {
+        Some(reason) if reason != class && !ends_the_task(class) => {
+            TaskError::new(reason, told(reason, limit)).caused_by(error).into()
+        }
+        _ => error,
+    }
+}
+
+/// An error of this class ends the task, whatever policy says about other classes.
+const fn ends_the_task(class: Class) -> bool {
+    matches!(class, Class::Permanent | Class::Undecodable | Class::Revoked | Class::Operator)
+}
