@@ -75,12 +75,6 @@ const ALLOWED: &[Allowance] = &[
         reason: "the injected chance has to be seeded by something",
     },
     Allowance {
-        place: "crates/middleware/src/guard.rs",
-        code: Code::Production,
-        acts: &[Act::Sleep],
-        reason: "it bounds an attempt by tokio's timers, which tests pause",
-    },
-    Allowance {
         place: "crates/worker/src/",
         code: Code::Production,
         acts: &[Act::Sleep],
