@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use poolwright_broker::{Broker, Enqueued};
+use poolwright_broker::{Broker, Enqueued, Error as StoreError};
 use poolwright_core::{BoxError, Chance, Headers, NewTask};
 use poolwright_handler::{Context, FromCall, Need, Payload};
 use poolwright_registry::Topology;
@@ -18,6 +18,9 @@ use crate::{Batch, Error, Request};
 ///
 /// Called once for each task, inside the span of the enqueue.
 pub type Inject = Arc<dyn Fn(&mut Headers) + Send + Sync>;
+
+/// Is told of every task that the store took, as it was sent and what became of it: for tests and counters.
+pub type Witness = Arc<dyn Fn(&NewTask, &Enqueued) + Send + Sync>;
 
 /// Submits tasks. Cloning is cheap and shares everything; a handler gets one by taking a `Client` argument.
 ///
@@ -43,13 +46,15 @@ struct Inner {
     topology: Topology,
     chance: Chance,
     inject: Option<Inject>,
+    witness: Option<Witness>,
 }
 
 impl Client {
     /// A client of this store, for the types and queues of this topology.
     #[must_use]
     pub fn new(broker: Arc<dyn Broker>, topology: Topology) -> Self {
-        Self(Arc::new(Inner { broker, topology, chance: Chance::from_entropy(), inject: None }))
+        let chance = Chance::from_entropy();
+        Self(Arc::new(Inner { broker, topology, chance, inject: None, witness: None }))
     }
 
     /// The same client with another source of ids; tests give a seeded one.
@@ -62,6 +67,12 @@ impl Client {
     #[must_use]
     pub fn with_inject(self, inject: Inject) -> Self {
         Self(Arc::new(Inner { inject: Some(inject), ..Arc::unwrap_or_clone(self.0) }))
+    }
+
+    /// The same client, which tells `witness` of every task that the store took.
+    #[must_use]
+    pub fn with_witness(self, witness: Witness) -> Self {
+        Self(Arc::new(Inner { witness: Some(witness), ..Arc::unwrap_or_clone(self.0) }))
     }
 
     /// Submits a task as its type's rules say.
@@ -147,16 +158,29 @@ impl Client {
                 tasks.push(task);
             }));
         }
-        let sent = tasks.len();
-        let mut stored =
-            if sent == 0 { Ok(Vec::new()) } else { self.0.broker.enqueue(tasks).await }.map(Vec::into_iter);
+        let mut stored = self.send(tasks).await.map(Vec::into_iter);
         let mut next = || match &mut stored {
             Ok(stored) => {
-                stored.next().expect("a store answers with one outcome for each task").map_err(Error::from)
+                let outcome = stored.next().expect("a store answers with one outcome for each task");
+                outcome.map_err(Error::from)
             }
             Err(error) => Err(Error::from(error.clone())),
         };
         outcomes.into_iter().map(|outcome| outcome.and_then(|()| next())).collect()
+    }
+
+    async fn send(&self, tasks: Vec<NewTask>) -> Result<Vec<Result<Enqueued, StoreError>>, StoreError> {
+        if tasks.is_empty() {
+            return Ok(Vec::new());
+        }
+        let Some(witness) = &self.0.witness else { return self.0.broker.enqueue(tasks).await };
+        let outcomes = self.0.broker.enqueue(tasks.clone()).await?;
+        for (task, outcome) in tasks.iter().zip(&outcomes) {
+            if let Ok(enqueued) = outcome {
+                witness(task, enqueued);
+            }
+        }
+        Ok(outcomes)
     }
 }
 

@@ -28,6 +28,6 @@ mod request;
 mod typed;
 
 pub use batch::Batch;
-pub use client::{Client, Inject};
+pub use client::{Client, Inject, Witness};
 pub use error::Error;
 pub use request::Request;

@@ -2,14 +2,14 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use poolwright_broker::{Broker, How};
-use poolwright_client::{Client, Error, Inject};
+use poolwright_broker::{Broker, Enqueued, How};
+use poolwright_client::{Client, Error, Inject, Witness};
 use poolwright_core::clock::ManualClock;
-use poolwright_core::{BoxError, Chance, Headers, State, TaskKey, TaskRecord, Timestamp};
+use poolwright_core::{BoxError, Chance, Headers, NewTask, State, TaskKey, TaskRecord, Timestamp};
 use poolwright_handler::{Context, FromCall, Payload, TaskCall, TaskType, service, testing};
 use poolwright_registry::Topology;
 use poolwright_store_memory::MemoryStore;
@@ -168,6 +168,25 @@ async fn headers_are_injected_once_for_each_task_and_the_callers_win() {
     let second = stored(&broker, &outcomes[2].as_ref().unwrap().key).await.headers;
     assert_eq!((second["traceparent"].as_str(), second["origin"].as_str()), ("trace 1", "injected"));
     assert_eq!(calls.load(Ordering::SeqCst), 2);
+}
+
+#[tokio::test]
+async fn a_witness_is_told_of_what_the_store_took_and_of_nothing_else() {
+    let (client, _) = client();
+    let seen: Arc<Mutex<Vec<String>>> = Arc::default();
+    let witness: Witness = {
+        let seen = seen.clone();
+        Arc::new(move |task: &NewTask, done: &Enqueued| {
+            assert_eq!(task.key, done.key);
+            seen.lock().unwrap().push(task.key.id.to_string());
+        })
+    };
+    let client = client.with_witness(witness);
+    client.task(&mail("a")).id("a").send().await.unwrap();
+    client.task(&mail("a")).id("a").send().await.unwrap_err();
+    client.raw("mail:sned", "").id("b").send().await.unwrap_err();
+    client.raw("mail:once", "").send().await.unwrap();
+    assert_eq!(*seen.lock().unwrap(), ["a", "once"]);
 }
 
 #[tokio::test]
