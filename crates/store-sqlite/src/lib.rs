@@ -1,0 +1,176 @@
+//! The embedded store: broker and ledger on one SQLite file, for any number of processes on one machine.
+//!
+//! ```text
+//!  trait file (submit, dispatch, upkeep, inspect, signal, ledger)
+//!      │ a call becomes a closure over `steps/*`                        looks
+//!      ▼                                                                  ▼
+//!  writer: one thread, group commit ──► file.db ◄── readers: two threads, each on a snapshot
+//!      │ rings                            ▲
+//!      ▼                                  │ data version, while somebody waits
+//!  bells ◄──────────────────────────── watcher
+//! ```
+//!
+//! Everything is decided in the file, under its write lock; memory holds only names, and those for one generation.
+//! So a second process, a crash at any point and a restart need no care of their own.
+//!
+//! Invariant: a call that was answered is committed; with [`Synchronous::Full`] it survives a power cut.
+
+mod bells;
+mod busy;
+mod checkpoint;
+mod dispatch;
+mod error;
+mod inspect;
+mod ledger;
+mod look;
+mod migrate;
+mod open;
+mod options;
+mod reader;
+mod rows;
+mod signal;
+mod steps;
+mod submit;
+mod thread;
+mod upkeep;
+mod watcher;
+mod work;
+mod writer;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use poolwright_broker::{Broker, Reply};
+use poolwright_core::{Clock, Timestamp};
+
+pub use error::Error;
+pub use options::{Options, Synchronous};
+
+use bells::Bells;
+use busy::Patience;
+use checkpoint::Checkpoints;
+use error::Fault;
+use reader::Readers;
+use thread::Thread;
+use work::{Known, Work};
+use writer::{Desk, Writer};
+
+/// A store on one SQLite file.
+///
+/// Dropping it lets its threads finish what was sent to them; [`Broker::close`] waits for that.
+#[derive(Debug)]
+pub struct SqliteStore {
+    path: PathBuf,
+    clock: Arc<dyn Clock>,
+    writer: Writer,
+    readers: Readers,
+    watcher: Thread,
+    bells: Arc<Bells>,
+    closing: Arc<AtomicBool>,
+}
+
+impl SqliteStore {
+    /// Opens the file, makes it when it is not there, brings its schema up to date, and starts the store's threads.
+    ///
+    /// Blocks while it does; a few milliseconds unless another process holds the file.
+    ///
+    /// # Errors
+    /// [`Error`]: the file is not usable and was not changed.
+    pub fn open(options: Options) -> Result<Arc<Self>, Error> {
+        let closing = Arc::new(AtomicBool::new(false));
+        let patience = |hurried| Patience {
+            limit: options.busy_wait,
+            closing: Arc::clone(&closing),
+            hurried,
+            chance: options.chance.clone(),
+        };
+        let hurried = Arc::new(AtomicBool::new(false));
+        let mut conn = open::writer(&options, &patience(Arc::clone(&hurried)))?;
+        let checkpoints = Checkpoints::watch(&mut conn, hurried).map_err(|e| cannot(&options.path, &e))?;
+        let look = || open::reader(&options, &patience(Arc::default()));
+        let looks = (0..reader::READERS).map(|_| look()).collect::<Result<Vec<_>, _>>()?;
+        let watch = look()?;
+        let bells = Arc::new(Bells::new());
+        let file = options.path.display().to_string();
+        let desk = Desk {
+            conn,
+            file: file.clone(),
+            clock: Arc::clone(&options.clock),
+            chance: options.chance.clone(),
+            bells: Arc::clone(&bells),
+            checkpoints,
+            known: Known::default(),
+        };
+        Ok(Arc::new(Self {
+            writer: Writer::start(desk).map_err(|e| cannot(&options.path, &e))?,
+            readers: Readers::start(looks, &file).map_err(|e| cannot(&options.path, &e))?,
+            watcher: watcher::start(watch, Arc::clone(&bells), options.wake_interval)
+                .map_err(|e| cannot(&options.path, &e))?,
+            path: options.path,
+            clock: options.clock,
+            bells,
+            closing,
+        }))
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A call that writes: see [`Writer::write`].
+    fn write<T, F>(&self, weight: usize, step: F) -> Reply<'_, T>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut Work<'_>) -> Result<T, Fault> + Send + 'static,
+    {
+        Box::pin(self.writer.write(weight, step))
+    }
+
+    /// A call that only looks: see [`Readers::read`].
+    fn read<T, F>(&self, look: F) -> Reply<'_, T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&rusqlite::Connection) -> Result<T, Fault> + Send + 'static,
+    {
+        Box::pin(self.readers.read(look))
+    }
+
+    fn name(&self) -> String {
+        format!("sqlite:{}", self.path.display())
+    }
+}
+
+fn cannot(path: &Path, why: &dyn std::fmt::Display) -> Error {
+    Error::CannotOpen { path: path.to_owned(), why: why.to_string() }
+}
+
+impl Broker for SqliteStore {
+    fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    fn describe(&self) -> String {
+        self.name()
+    }
+
+    fn close(&self) -> Reply<'_, ()> {
+        Box::pin(async {
+            self.closing.store(true, Ordering::Relaxed);
+            self.bells.close();
+            self.watcher.join().await;
+            // The writer last: when the others are gone, it can move the whole log into the file.
+            self.readers.close().await;
+            self.writer.close().await;
+            Ok(())
+        })
+    }
+}
+
+impl Drop for SqliteStore {
+    fn drop(&mut self) {
+        self.bells.close();
+    }
+}

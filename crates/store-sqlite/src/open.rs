@@ -1,0 +1,150 @@
+//! Opening the file: what it is, what it may become, and how its connections are set.
+//!
+//! Invariant: a file that is refused is not changed.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
+
+use crate::busy::Patience;
+use crate::error::is_busy;
+use crate::migrate;
+use crate::{Error, Options};
+
+/// SQLite's page size, which is the default since 2016 and set for new files.
+const PAGE_BYTES: u64 = 4_096;
+
+/// The memory of the writer for pages, in KiB: the edges of the indexes of a million tasks fit.
+const WRITER_CACHE_KIB: i64 = 32 * 1_024;
+
+/// After a checkpoint the write-ahead log is cut to this size.
+const LOG_BYTES_KEPT: i64 = 64 * 1_024 * 1_024;
+
+/// Opens the writing connection, and makes or upgrades the schema.
+pub(crate) fn writer(options: &Options, patience: &Patience) -> Result<Connection, Error> {
+    let path = &options.path;
+    check_path(options)?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut conn = Connection::open_with_flags(path, flags).map_err(|e| explain(path, &e, patience))?;
+    patience.install(&mut conn).map_err(|e| explain(path, &e, patience))?;
+    if conn.is_readonly(MAIN_DB).map_err(|e| explain(path, &e, patience))? {
+        return Err(Error::ReadOnly { path: path.clone() });
+    }
+    let found = patiently(patience, || migrate::look(&conn)).map_err(|e| explain(path, &e, patience))?;
+    migrate::check(found, path)?;
+    patiently(patience, || settings(&conn, options)).map_err(|e| explain(path, &e, patience))?;
+    migrate::up(&mut conn, path).map_err(|e| explain(path, &e, patience))??;
+    limit(&conn, options).map_err(|e| explain(path, &e, patience))?;
+    Ok(conn)
+}
+
+/// Opens a connection that only reads.
+pub(crate) fn reader(options: &Options, patience: &Patience) -> Result<Connection, Error> {
+    let path = &options.path;
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut conn = Connection::open_with_flags(path, flags).map_err(|e| explain(path, &e, patience))?;
+    patience.install(&mut conn).map_err(|e| explain(path, &e, patience))?;
+    conn.set_prepared_statement_cache_capacity(64);
+    Ok(conn)
+}
+
+fn check_path(options: &Options) -> Result<(), Error> {
+    let path = &options.path;
+    match fs::metadata(path) {
+        Ok(meta) if meta.is_dir() => return Err(Error::IsDirectory { path: path.clone() }),
+        Ok(meta) if !meta.is_file() => {
+            return Err(Error::CannotOpen { path: path.clone(), why: "it is no regular file".to_owned() });
+        }
+        Ok(_) => return Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(Error::CannotOpen { path: path.clone(), why: error.to_string() }),
+    }
+    let parent = directory_of(path);
+    if parent.is_dir() {
+        return Ok(());
+    }
+    if !options.create_parents {
+        let why = format!("there is no directory {}; create it", parent.display());
+        return Err(Error::CannotOpen { path: path.clone(), why });
+    }
+    fs::create_dir_all(&parent).map_err(|error| Error::CannotOpen {
+        path: path.clone(),
+        why: format!("cannot create the directory {}: {error}", parent.display()),
+    })
+}
+
+fn directory_of(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}
+
+fn settings(conn: &Connection, options: &Options) -> rusqlite::Result<()> {
+    conn.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))?;
+    conn.pragma_update(None, "synchronous", options.synchronous.as_str())?;
+    conn.pragma_update(None, "cache_size", -WRITER_CACHE_KIB)?;
+    conn.pragma_update(None, "temp_store", "memory")?;
+    // The writer makes its checkpoints itself, after it has answered its callers.
+    conn.pragma_update_and_check(None, "wal_autocheckpoint", 0, |_| Ok(()))?;
+    conn.pragma_update_and_check(None, "journal_size_limit", LOG_BYTES_KEPT, |_| Ok(()))?;
+    conn.set_prepared_statement_cache_capacity(128);
+    Ok(())
+}
+
+fn limit(conn: &Connection, options: &Options) -> rusqlite::Result<()> {
+    if let Some(bytes) = options.file_bytes_max {
+        let pages = i64::try_from((bytes / PAGE_BYTES).max(1)).unwrap_or(i64::MAX);
+        conn.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))?;
+    }
+    Ok(())
+}
+
+/// Some locks are refused without asking the busy handler (switching to the write-ahead log, two starters at once):
+/// looks again as long as the handler would have.
+fn patiently<T>(patience: &Patience, mut attempt: impl FnMut() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
+    let since = Instant::now();
+    let mut looks = 0;
+    loop {
+        match attempt() {
+            Err(error) if is_busy(&error) && since.elapsed() < patience.limit => patience.pause(looks),
+            done => return done,
+        }
+        looks += 1;
+    }
+}
+
+fn explain(path: &Path, error: &rusqlite::Error, patience: &Patience) -> Error {
+    let path = path.to_owned();
+    match error.sqlite_error_code() {
+        Some(ErrorCode::NotADatabase) => Error::NotADatabase { path },
+        Some(ErrorCode::ReadOnly) => Error::ReadOnly { path },
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            let waited_ms = u64::try_from(patience.limit.as_millis()).unwrap_or(u64::MAX);
+            Error::Busy { path, waited_ms }
+        }
+        Some(ErrorCode::CannotOpen) => unwritable(&path)
+            .map_or_else(|| Error::CannotOpen { path, why: error.to_string() }, |path| Error::ReadOnly { path }),
+        _ => Error::CannotOpen { path, why: error.to_string() },
+    }
+}
+
+/// What may not be written when SQLite could not open the file or the two beside it: it does not say.
+fn unwritable(path: &Path) -> Option<PathBuf> {
+    if path.exists() && fs::OpenOptions::new().append(true).open(path).is_err() {
+        return Some(path.to_owned());
+    }
+    let directory = directory_of(path);
+    let probe = directory.join(format!(".poolwright-{}", std::process::id()));
+    match fs::OpenOptions::new().write(true).create_new(true).open(&probe) {
+        Ok(_) => {
+            // It was only to see whether it can be done; what cannot be removed again does no harm.
+            let _ = fs::remove_file(&probe);
+            None
+        }
+        Err(_) => Some(directory),
+    }
+}

@@ -1,0 +1,276 @@
+//! Rows of `tasks`: whole ones as records, and the few columns by which a step decides.
+//!
+//! Invariant: whatever stands in a row, reading it gives a record or says what is wrong with it; it never fails the
+//! step that came across it.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use poolwright_core::task::{Failure, Progress};
+use poolwright_core::{
+    Class, Headers, QueueName, State, TaskId, TaskKey, TaskRecord, Tenant, Timestamp, Token, TypeName,
+    UniqueLock,
+};
+use rusqlite::types::{FromSql, ValueRef};
+use rusqlite::{Connection, OptionalExtension, Row};
+use serde::de::DeserializeOwned;
+
+use crate::work::state_of;
+
+/// Payloads above this many bytes have a row of their own: a row of `tasks` should fit in a page of 4 KiB.
+pub(crate) const INLINE_BYTES_MAX: usize = 2_048;
+
+/// What hangs on a task in other tables, as bits of the column `extras`.
+pub(crate) mod extras {
+    /// It may hold a lock.
+    pub(crate) const LOCK: i64 = 1;
+    /// Its subjects and scopes are indexed.
+    pub(crate) const INDEXED: i64 = 2;
+    /// A follow-up waits for its end.
+    pub(crate) const FOLLOW_UP: i64 = 4;
+    /// Its payload has a row of its own.
+    pub(crate) const PAYLOAD: i64 = 8;
+}
+
+/// The columns that [`record`] reads, in its order.
+macro_rules! record_columns {
+    () => {
+        "seq, pos, extras, id, state, ord, cancel, type, max_retry, retried, deferrals, crashes, timeout, \
+         retention, deadline, enqueued_at, pending_since, started_at, token, tenant, unique_key, unique_lasts, \
+         headers, subjects, scopes, failed_class, failed_error, failed_at, completed_at, result, progress, \
+         progress_note, progress_at, payload"
+    };
+}
+pub(crate) use record_columns;
+
+/// A task read whole.
+#[derive(Debug, Clone)]
+pub(crate) struct Stored {
+    /// Its row.
+    pub(crate) seq: i64,
+    /// Its last place in the queue.
+    pub(crate) pos: i64,
+    /// What hangs on it.
+    pub(crate) extras: i64,
+    /// The record.
+    pub(crate) task: TaskRecord,
+}
+
+/// A row that is no task.
+#[derive(Debug, Clone)]
+pub(crate) struct Poison {
+    /// The row.
+    pub(crate) seq: i64,
+    /// What is wrong with it.
+    pub(crate) reason: String,
+}
+
+/// Reads a row of [`record_columns!`].
+pub(crate) fn record(conn: &Connection, row: &Row<'_>, queue: &QueueName) -> Result<Stored, Poison> {
+    let seq = row.get(0).unwrap_or_default();
+    decode(conn, &mut Cells { row, at: 0 }, queue).map_err(|reason| Poison { seq, reason })
+}
+
+fn decode(conn: &Connection, cells: &mut Cells<'_, '_>, queue: &QueueName) -> Result<Stored, String> {
+    let (seq, pos, extras) = (cells.get("seq")?, cells.get("pos")?, cells.get("extras")?);
+    let id = TaskId::new(cells.text("id")?).map_err(|e| e.to_string())?;
+    let state = state_of(cells.get("state")?).ok_or("its state is no state")?;
+    let ord = Timestamp::from_micros(cells.get("ord")?);
+    let cancel_requested = cells.get("cancel")?;
+    let task_type = TypeName::new(cells.text("type")?).map_err(|e| e.to_string())?;
+    let (max_retry, retried) = (cells.get("max_retry")?, cells.get("retried")?);
+    let (deferrals, crashes) = (cells.get("deferrals")?, cells.get("crashes")?);
+    let (timeout, retention) = (cells.duration("timeout")?, cells.duration("retention")?);
+    let deadline = cells.time("deadline")?;
+    let enqueued_at = cells.time("enqueued_at")?.ok_or("enqueued_at is missing")?;
+    let (pending_since, started_at) = (cells.time("pending_since")?, cells.time("started_at")?);
+    let token = cells.get::<Option<[u8; 16]>>("token")?.map(Token::from_bytes);
+    let tenant = cells.optional_text("tenant")?.map(|text| Tenant(text.into()));
+    let unique = unique(cells)?;
+    let headers = cells.json::<Headers>("headers")?;
+    let (subjects, scopes) = (cells.json("subjects")?, cells.json("scopes")?);
+    let failed = failure(cells)?;
+    let completed_at = cells.time("completed_at")?;
+    let result = cells.get::<Option<Vec<u8>>>("result")?.map(Bytes::from);
+    let progress = progress(cells)?;
+    let payload = payload(conn, cells, seq)?;
+    let only = |wanted: State, time: Option<Timestamp>| time.filter(|_| state == wanted);
+    let task = TaskRecord {
+        key: TaskKey::new(queue.clone(), id),
+        task_type,
+        state,
+        payload,
+        headers,
+        max_retry,
+        retried,
+        deferrals,
+        crashes,
+        timeout,
+        deadline,
+        retention,
+        unique,
+        subjects,
+        scopes,
+        tenant,
+        enqueued_at,
+        pending_since: only(State::Pending, pending_since),
+        due: matches!(state, State::Scheduled | State::Retry).then_some(ord),
+        started_at: only(State::Active, started_at),
+        lease_until: only(State::Active, Some(ord)),
+        token,
+        failed,
+        completed_at: only(State::Completed, completed_at),
+        expires_at: only(State::Completed, Some(ord)),
+        result,
+        progress,
+        cancel_requested,
+        runs_again: extras & extras::FOLLOW_UP != 0,
+    };
+    Ok(Stored { seq, pos, extras, task })
+}
+
+fn unique(cells: &mut Cells<'_, '_>) -> Result<Option<UniqueLock>, String> {
+    let key = cells.optional_text("unique_key")?.map(str::to_owned);
+    let lasts = cells.get::<Option<i64>>("unique_lasts")?;
+    Ok(key.map(|key| UniqueLock::new(key, duration(lasts.unwrap_or_default()))))
+}
+
+fn failure(cells: &mut Cells<'_, '_>) -> Result<Option<Failure>, String> {
+    let class = cells.optional_text("failed_class")?;
+    let class = class.map(|word| word.parse::<Class>().map_err(|e| e.to_string())).transpose()?;
+    let error = cells.optional_text("failed_error")?.map(str::to_owned);
+    let at = cells.time("failed_at")?.unwrap_or_default();
+    Ok(class.map(|class| Failure { class, error: error.unwrap_or_default().into(), at }))
+}
+
+fn progress(cells: &mut Cells<'_, '_>) -> Result<Option<Progress>, String> {
+    let done = cells.get::<Option<f64>>("progress")?;
+    let note = cells.optional_text("progress_note")?.map(str::to_owned);
+    let at = cells.time("progress_at")?.unwrap_or_default();
+    Ok(done.map(|done| Progress { done, note: note.unwrap_or_default(), at }))
+}
+
+fn payload(conn: &Connection, cells: &mut Cells<'_, '_>, seq: i64) -> Result<Bytes, String> {
+    if let Some(inline) = cells.get::<Option<Vec<u8>>>("payload")? {
+        return Ok(inline.into());
+    }
+    let large = conn.prepare_cached("SELECT bytes FROM payloads WHERE task = ?1").and_then(|mut statement| {
+        statement.query_row([seq], |row| row.get::<_, Vec<u8>>(0)).optional()
+    });
+    match large {
+        Ok(Some(bytes)) => Ok(bytes.into()),
+        Ok(None) => Err("its payload is missing".to_owned()),
+        Err(error) => Err(format!("its payload cannot be read: {error}")),
+    }
+}
+
+/// Reads cells from left to right, naming the one that is wrong.
+struct Cells<'r, 's> {
+    row: &'r Row<'s>,
+    at: usize,
+}
+
+impl<'r> Cells<'r, '_> {
+    fn next(&mut self, name: &str) -> Result<ValueRef<'r>, String> {
+        let value = self.row.get_ref(self.at).map_err(|e| format!("{name}: {e}"));
+        self.at += 1;
+        value
+    }
+
+    fn get<T: FromSql>(&mut self, name: &str) -> Result<T, String> {
+        T::column_result(self.next(name)?).map_err(|e| format!("{name}: {e}"))
+    }
+
+    fn text(&mut self, name: &str) -> Result<&'r str, String> {
+        self.next(name)?.as_str().map_err(|e| format!("{name}: {e}"))
+    }
+
+    fn optional_text(&mut self, name: &str) -> Result<Option<&'r str>, String> {
+        self.next(name)?.as_str_or_null().map_err(|e| format!("{name}: {e}"))
+    }
+
+    fn time(&mut self, name: &str) -> Result<Option<Timestamp>, String> {
+        Ok(self.get::<Option<i64>>(name)?.map(Timestamp::from_micros))
+    }
+
+    fn duration(&mut self, name: &str) -> Result<Duration, String> {
+        self.get(name).map(duration)
+    }
+
+    fn json<T: DeserializeOwned + Default>(&mut self, name: &str) -> Result<T, String> {
+        match self.optional_text(name)? {
+            Some(text) => serde_json::from_str(text).map_err(|e| format!("{name}: {e}")),
+            None => Ok(T::default()),
+        }
+    }
+}
+
+/// A duration out of a column of microseconds.
+pub(crate) fn duration(micros: i64) -> Duration {
+    Duration::from_micros(u64::try_from(micros).unwrap_or(0))
+}
+
+/// A duration as a column keeps it: microseconds; what does not fit is longer than anybody lives.
+pub(crate) fn micros(duration: Duration) -> i64 {
+    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
+}
+
+/// The few columns by which a step decides.
+#[derive(Debug, Clone)]
+pub(crate) struct Brief {
+    /// Its row.
+    pub(crate) seq: i64,
+    /// Its queue's row.
+    pub(crate) queue: i64,
+    /// Its state.
+    pub(crate) state: State,
+    /// Its last place in the queue.
+    pub(crate) pos: i64,
+    /// What hangs on it.
+    pub(crate) extras: i64,
+    /// Somebody asked for its end.
+    pub(crate) cancel: bool,
+    /// The token of the present or last attempt.
+    pub(crate) token: Option<Token>,
+}
+
+impl Brief {
+    /// The present attempt presents this token.
+    pub(crate) fn is_held_by(&self, token: Token) -> bool {
+        self.state == State::Active && self.token == Some(token)
+    }
+
+    /// Something of this kind hangs on it.
+    pub(crate) const fn has(&self, extra: i64) -> bool {
+        self.extras & extra != 0
+    }
+}
+
+/// The columns that [`brief`] reads, in its order.
+macro_rules! brief_columns {
+    () => {
+        "seq, queue, state, pos, extras, cancel, token"
+    };
+}
+pub(crate) use brief_columns;
+
+/// Reads a row of [`brief_columns!`]. The schema's checks leave nothing that does not decode.
+pub(crate) fn brief(row: &Row<'_>) -> rusqlite::Result<Brief> {
+    let code: i64 = row.get(2)?;
+    let out_of_range = rusqlite::Error::IntegralValueOutOfRange(2, code);
+    Ok(Brief {
+        seq: row.get(0)?,
+        queue: row.get(1)?,
+        state: state_of(code).ok_or(out_of_range)?,
+        pos: row.get(3)?,
+        extras: row.get(4)?,
+        cancel: row.get(5)?,
+        token: row.get_ref(6)?.as_blob_or_null()?.and_then(|b| b.try_into().ok()).map(Token::from_bytes),
+    })
+}
+
+/// The task with this id, if it is there.
+pub(crate) fn find(conn: &Connection, queue: i64, id: &TaskId) -> rusqlite::Result<Option<Brief>> {
+    let sql = concat!("SELECT ", brief_columns!(), " FROM tasks WHERE queue = ?1 AND id = ?2");
+    conn.prepare_cached(sql)?.query_row((queue, id.as_str()), brief).optional()
+}

@@ -1,0 +1,235 @@
+//! Hands out pending tasks: queue by queue as the lottery draws, each active from then on with a token and a lease.
+
+use std::collections::{HashMap, VecDeque};
+
+use poolwright_broker::{Claim, ClaimReply, ClaimRequest, Demand, Lottery};
+use poolwright_core::{PoolName, QueueName, State, TaskRecord, Timestamp, Token};
+use rusqlite::params;
+
+use crate::rows::{self, Brief, Stored, record_columns};
+use crate::steps::{exit, quarantine};
+use crate::work::Work;
+
+/// Serves all demands of a process.
+pub(crate) fn claim(work: &mut Work<'_>, request: &ClaimRequest) -> rusqlite::Result<ClaimReply> {
+    let mut reply = ClaimReply::default();
+    if request.resent {
+        reply.claims = still_held(work, request)?;
+        if !reply.claims.is_empty() {
+            return Ok(reply);
+        }
+    }
+    let mut lines = HashMap::new();
+    for demand in &request.demands {
+        serve(work, request, demand, &mut lines, &mut reply)?;
+    }
+    Ok(reply)
+}
+
+/// The front of one queue, read ahead.
+#[derive(Default)]
+struct Line {
+    ready: VecDeque<Stored>,
+    /// Nothing is behind what was read.
+    ends: bool,
+}
+
+fn serve(
+    work: &mut Work<'_>,
+    request: &ClaimRequest,
+    demand: &Demand,
+    lines: &mut HashMap<QueueName, Line>,
+    reply: &mut ClaimReply,
+) -> rusqlite::Result<()> {
+    let total: u64 = demand.queues.iter().map(|q| u64::from(q.weight.max(1))).sum();
+    let mut lottery = Lottery::new(demand.seed, demand.queues.iter().map(|q| q.weight));
+    for served in 0..demand.slots {
+        let left = u64::from(demand.slots - served);
+        let mut found = None;
+        for &at in lottery.draw() {
+            let drawn = &demand.queues[at];
+            let share = (left * u64::from(drawn.weight.max(1))).div_ceil(total);
+            found = next(work, &drawn.queue, share, lines, &mut reply.discarded)?;
+            if found.is_some() {
+                break;
+            }
+        }
+        // No queue had one: the remaining slots would find the same.
+        let Some(stored) = found else { break };
+        let task = take(work, stored, request, &demand.pool, reply.claims.len())?;
+        reply.claims.push(Claim { pool: demand.pool.clone(), task });
+    }
+    Ok(())
+}
+
+/// The next task of the queue that is to be run; flagged ones on the way are discarded.
+fn next(
+    work: &mut Work<'_>,
+    name: &QueueName,
+    share: u64,
+    lines: &mut HashMap<QueueName, Line>,
+    discarded: &mut u32,
+) -> rusqlite::Result<Option<Stored>> {
+    let Some(queue) = work.queue(name)?.filter(|queue| !queue.paused) else { return Ok(None) };
+    if !lines.contains_key(name) {
+        lines.insert(name.clone(), Line::default());
+    }
+    let line = lines.get_mut(name).expect("it was put there");
+    loop {
+        match line.ready.pop_front() {
+            Some(stored) if stored.task.cancel_requested => {
+                exit::give_way(work, &brief_of(queue.seq, &stored))?;
+                *discarded += 1;
+                // Its follow-up may stand at the end of the line now.
+                line.ends = false;
+            }
+            Some(stored) => return Ok(Some(stored)),
+            None if line.ends => return Ok(None),
+            None => read_ahead(work, name, queue.seq, share, line)?,
+        }
+    }
+}
+
+/// Reads about as many as the queue is likely to be asked for; sets aside what does not decode.
+fn read_ahead(
+    work: &mut Work<'_>,
+    name: &QueueName,
+    queue: i64,
+    share: u64,
+    line: &mut Line,
+) -> rusqlite::Result<()> {
+    let sql =
+        concat!("SELECT ", record_columns!(), " FROM tasks WHERE queue = ?1 AND state = 0 ORDER BY ord LIMIT ?2");
+    let mut poisons = Vec::new();
+    {
+        let mut statement = work.conn.prepare_cached(sql)?;
+        let mut read = statement.query(params![queue, i64::try_from(share).unwrap_or(i64::MAX)])?;
+        let mut count = 0;
+        while let Some(row) = read.next()? {
+            count += 1;
+            match rows::record(work.conn, row, name) {
+                Ok(stored) => line.ready.push_back(stored),
+                Err(poison) => poisons.push(poison),
+            }
+        }
+        line.ends = count < share;
+    }
+    for poison in &poisons {
+        quarantine::set_aside(work, poison)?;
+    }
+    Ok(())
+}
+
+fn take(
+    work: &mut Work<'_>,
+    stored: Stored,
+    request: &ClaimRequest,
+    pool: &PoolName,
+    nth: usize,
+) -> rusqlite::Result<TaskRecord> {
+    let queue = work.queue(&stored.task.key.queue)?.map_or(0, |queue| queue.seq);
+    let (token, until) = (Token::fresh(work.chance), work.now + request.lease);
+    let mut statement = work.conn.prepare_cached(
+        "UPDATE tasks SET state = 1, ord = ?2, token = ?3, started_at = ?4, claim = ?5, claim_nth = ?6, pool = ?7, \
+         progress = NULL, progress_note = NULL, progress_at = NULL WHERE seq = ?1",
+    )?;
+    statement.execute(params![
+        stored.seq,
+        until.as_micros(),
+        token.to_bytes(),
+        work.now.as_micros(),
+        request.id.0.cast_signed(),
+        i64::try_from(nth).unwrap_or(i64::MAX),
+        pool.as_str()
+    ])?;
+    work.moved(queue, Some(State::Pending), Some(State::Active));
+    Ok(TaskRecord { pending_since: None, progress: None, ..active(stored.task, token, until, work.now) })
+}
+
+fn active(task: TaskRecord, token: Token, until: Timestamp, started: Timestamp) -> TaskRecord {
+    TaskRecord {
+        state: State::Active,
+        token: Some(token),
+        lease_until: Some(until),
+        started_at: Some(started),
+        ..task
+    }
+}
+
+fn brief_of(queue: i64, stored: &Stored) -> Brief {
+    Brief {
+        seq: stored.seq,
+        queue,
+        state: stored.task.state,
+        pos: stored.pos,
+        extras: stored.extras,
+        cancel: stored.task.cancel_requested,
+        token: stored.task.token,
+    }
+}
+
+/// What this very request got before its reply was lost, in the old order and for the old pools.
+fn still_held(work: &mut Work<'_>, request: &ClaimRequest) -> rusqlite::Result<Vec<Claim>> {
+    let mut names: Vec<&QueueName> = request.demands.iter().flat_map(|d| &d.queues).map(|q| &q.queue).collect();
+    names.sort_unstable();
+    names.dedup();
+    let mut held = Vec::new();
+    for name in names {
+        let Some(queue) = work.queue(name)? else { continue };
+        let sql = concat!(
+            "SELECT ",
+            record_columns!(),
+            ", claim_nth, pool FROM tasks WHERE queue = ?1 AND state > 0 AND state = 1 AND claim = ?2"
+        );
+        let mut statement = work.conn.prepare_cached(sql)?;
+        let mut read = statement.query(params![queue.seq, request.id.0.cast_signed()])?;
+        while let Some(row) = read.next()? {
+            let pool = row.get_ref("pool")?.as_str_or_null()?.and_then(|pool| PoolName::new(pool).ok());
+            // One that was damaged meanwhile is set aside by whoever takes it over.
+            if let (Ok(stored), Some(pool)) = (rows::record(work.conn, row, name), pool) {
+                held.push((row.get::<_, i64>("claim_nth")?, Claim { pool, task: stored.task }));
+            }
+        }
+    }
+    held.sort_by_key(|(nth, _)| *nth);
+    Ok(held.into_iter().map(|(_, claim)| claim).collect())
+}
+
+/// Takes over an active task whose lease has expired: a new token and lease, everything else stays.
+pub(crate) fn take_over(
+    work: &mut Work<'_>,
+    queue: i64,
+    name: &QueueName,
+    limit: u32,
+    lease: std::time::Duration,
+) -> rusqlite::Result<Vec<TaskRecord>> {
+    let sql = concat!(
+        "SELECT ",
+        record_columns!(),
+        " FROM tasks WHERE queue = ?1 AND state > 0 AND state = 1 AND ord <= ?2 ORDER BY ord, id LIMIT ?3"
+    );
+    let (mut expired, mut poisons) = (Vec::new(), Vec::new());
+    {
+        let mut statement = work.conn.prepare_cached(sql)?;
+        let mut read = statement.query(params![queue, work.now.as_micros(), limit])?;
+        while let Some(row) = read.next()? {
+            match rows::record(work.conn, row, name) {
+                Ok(stored) => expired.push(stored),
+                Err(poison) => poisons.push(poison),
+            }
+        }
+    }
+    for poison in &poisons {
+        quarantine::set_aside(work, poison)?;
+    }
+    let until = work.now + lease;
+    let mut taken = Vec::new();
+    for Stored { seq, task, .. } in expired {
+        let token = Token::fresh(work.chance);
+        let mut statement =
+            work.conn.prepare_cached("UPDATE tasks SET ord = ?2, token = ?3, claim = NULL WHERE seq = ?1")?;
+        statement.execute(params![seq, until.as_micros(), token.to_bytes()])?;
+        taken.push(TaskRecord { token: Some(token), lease_until: Some(until), ..task });
+    }
+    Ok(taken)
+}

@@ -1,0 +1,85 @@
+//! The ways out of the store: every one frees the lock, clears the index, and takes along what hung on the task.
+
+use poolwright_core::{Scope, State, Subject};
+use rusqlite::params;
+
+use crate::rows::{Brief, extras};
+use crate::steps::{follow, store};
+use crate::work::Work;
+
+/// Frees the task's lock, if it still is the task's. The caller clears the bit, or removes the row.
+pub(crate) fn unlock(work: &Work<'_>, task: &Brief) -> rusqlite::Result<()> {
+    if !task.has(extras::LOCK) {
+        return Ok(());
+    }
+    // A lock that another task took after its time was over names the other one, and stays.
+    let mut statement = work.conn.prepare_cached(
+        "DELETE FROM locks WHERE queue = ?1 AND key = (SELECT unique_key FROM tasks WHERE seq = ?2) AND task = ?2",
+    )?;
+    statement.execute([task.queue, task.seq]).map(drop)
+}
+
+/// Removes the task with everything it has.
+pub(crate) fn remove(work: &mut Work<'_>, task: &Brief) -> rusqlite::Result<()> {
+    unlock(work, task)?;
+    if task.has(extras::INDEXED) {
+        unindex(work, task)?;
+    }
+    if task.has(extras::PAYLOAD) {
+        work.conn.prepare_cached("DELETE FROM payloads WHERE task = ?1")?.execute([task.seq])?;
+    }
+    if task.has(extras::FOLLOW_UP) {
+        follow::forget(work, task)?;
+    }
+    work.conn.prepare_cached("DELETE FROM tasks WHERE seq = ?1")?.execute([task.seq])?;
+    work.moved(task.queue, Some(task.state), None);
+    Ok(())
+}
+
+/// Removes the task; its follow-up, if one waits, takes its place.
+pub(crate) fn give_way(work: &mut Work<'_>, task: &Brief) -> rusqlite::Result<()> {
+    let next = follow::take(work, task)?;
+    remove(work, task)?;
+    if let Some(mut next) = next {
+        if let Some(lock) = &next.unique
+            && store::holder(work, task.queue, &lock.key)?.is_some()
+        {
+            // It cannot be refused any more, since its enqueue was answered: without its lock it runs all the same.
+            next.unique = None;
+        }
+        store::insert(work, task.queue, &next)?;
+    }
+    Ok(())
+}
+
+fn unindex(work: &Work<'_>, task: &Brief) -> rusqlite::Result<()> {
+    let mut statement = work.conn.prepare_cached("SELECT subjects, scopes FROM tasks WHERE seq = ?1")?;
+    let (subjects, scopes) = statement.query_row([task.seq], |row| {
+        // What does not decode leaves entries without a task, which nobody finds and `reconcile` removes.
+        let json = |at: usize| row.get_ref(at).ok().and_then(|cell| cell.as_str().ok());
+        let subjects: Vec<Subject> = json(0).and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+        let scopes: Vec<Scope> = json(1).and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+        Ok((subjects, scopes))
+    })?;
+    let mut statement = work
+        .conn
+        .prepare_cached("DELETE FROM subjects WHERE role = ?1 AND kind = ?2 AND id = ?3 AND task = ?4")?;
+    for subject in subjects {
+        statement.execute(params![0, &*subject.kind, &*subject.id, task.seq])?;
+    }
+    for scope in scopes {
+        statement.execute(params![1, &*scope.kind, &*scope.id, task.seq])?;
+    }
+    Ok(())
+}
+
+/// Gives an ended task its last state, unless its follow-up takes its place. True when the record stays.
+pub(crate) fn finish(work: &mut Work<'_>, task: &Brief, state: State) -> rusqlite::Result<bool> {
+    if task.has(extras::FOLLOW_UP) {
+        give_way(work, task)?;
+        return Ok(false);
+    }
+    unlock(work, task)?;
+    work.moved(task.queue, Some(task.state), Some(state));
+    Ok(true)
+}

@@ -1,0 +1,154 @@
+//! Settles one attempt: obeys the verdict, if the token is the present one.
+
+use poolwright_broker::{Error, Held, Settled};
+use poolwright_core::text::error_text;
+use poolwright_core::{Charge, Class, Settlement, State, When};
+use rusqlite::params;
+
+use crate::rows::{self, Brief, extras};
+use crate::steps::{exit, queue};
+use crate::work::{Work, code};
+
+/// One attempt, one outcome.
+pub(crate) fn settle(
+    work: &mut Work<'_>,
+    held: &Held,
+    settlement: &Settlement,
+) -> rusqlite::Result<Result<Settled, Error>> {
+    let not_found = || Error::NotFound { key: held.key.clone() };
+    let Some(queue) = work.queue(&held.key.queue)? else { return Ok(Err(not_found())) };
+    let at = work.now;
+    if let Settlement::Complete { retain_for, .. } = settlement
+        && retain_for.is_zero()
+        && complete_plain(work, queue.seq, held)?
+    {
+        return Ok(Ok(Settled { state: None, at }));
+    }
+    let Some(task) = rows::find(work.conn, queue.seq, &held.key.id)? else { return Ok(Err(not_found())) };
+    if !task.is_held_by(held.token) {
+        // A settlement that was done before and comes again is answered by what the record shows.
+        let again = task.state != State::Active && task.token == Some(held.token);
+        let lost = Error::LeaseLost { key: held.key.clone() };
+        return Ok(if again { Ok(Settled { state: Some(task.state), at }) } else { Err(lost) });
+    }
+    count(work, &task, settlement);
+    let state = obey(work, &task, settlement)?;
+    Ok(Ok(Settled { state, at }))
+}
+
+/// The usual end in one statement: a held task without lock, index entries, follow-up or large payload is gone.
+fn complete_plain(work: &mut Work<'_>, queue: i64, held: &Held) -> rusqlite::Result<bool> {
+    let mut statement = work.conn.prepare_cached(
+        "DELETE FROM tasks WHERE queue = ?1 AND id = ?2 AND state = 1 AND token = ?3 AND extras = 0",
+    )?;
+    let gone = statement.execute(params![queue, held.key.id.as_str(), held.token.to_bytes()])? == 1;
+    if gone {
+        work.moved(queue, Some(State::Active), None);
+        work.ended(queue, false);
+    }
+    Ok(gone)
+}
+
+fn count(work: &mut Work<'_>, task: &Brief, settlement: &Settlement) {
+    match settlement {
+        Settlement::Complete { .. } | Settlement::Discard => work.ended(task.queue, false),
+        Settlement::Archive { .. } | Settlement::Retry { charge: Charge::Retry, .. } => {
+            work.ended(task.queue, true);
+        }
+        Settlement::Retry { .. } | Settlement::Release | Settlement::Hold { .. } => {}
+    }
+}
+
+fn obey(work: &mut Work<'_>, task: &Brief, settlement: &Settlement) -> rusqlite::Result<Option<State>> {
+    match settlement {
+        Settlement::Complete { retain_for, .. } if retain_for.is_zero() => {
+            exit::give_way(work, task)?;
+            Ok(None)
+        }
+        Settlement::Complete { retain_for, result } => {
+            if exit::finish(work, task, State::Completed)? {
+                let expires = work.now + *retain_for;
+                let mut statement = work.conn.prepare_cached(
+                    "UPDATE tasks SET state = 5, ord = ?2, extras = extras & ~?3, cancel = 0, completed_at = ?4, \
+                     result = coalesce(?5, result) WHERE seq = ?1",
+                )?;
+                let (ord, now) = (expires.as_micros(), work.now.as_micros());
+                statement.execute(params![task.seq, ord, extras::LOCK, now, result.as_deref()])?;
+            }
+            Ok(Some(State::Completed))
+        }
+        Settlement::Retry { .. } => retry(work, task, settlement).map(Some),
+        Settlement::Archive { error, class } => {
+            if exit::finish(work, task, State::Archived)? {
+                archive(work, task, *class, error)?;
+            }
+            Ok(Some(State::Archived))
+        }
+        Settlement::Discard => {
+            exit::give_way(work, task)?;
+            Ok(None)
+        }
+        Settlement::Release => release(work, task).map(Some),
+        Settlement::Hold { reason } => {
+            queue::hold(work, task.queue, reason)?;
+            release(work, task).map(Some)
+        }
+    }
+}
+
+fn retry(work: &mut Work<'_>, task: &Brief, settlement: &Settlement) -> rusqlite::Result<State> {
+    let Settlement::Retry { after, error, class, charge } = settlement else {
+        unreachable!("only called with a retry");
+    };
+    let due = When::After(*after).due(work.now);
+    let (state, ord, pos, since) = match due {
+        Some(due) => (State::Retry, due.as_micros(), task.pos, None),
+        None => {
+            let place = work.place();
+            (State::Pending, place, place, Some(work.now.as_micros()))
+        }
+    };
+    let mut statement = work.conn.prepare_cached(
+        "UPDATE tasks SET state = ?2, ord = ?3, pos = ?4, pending_since = ?5, \
+         retried = min(retried + ?6, 4294967295), \
+         deferrals = CASE WHEN ?6 THEN 0 ELSE min(deferrals + ?7, 4294967295) END, \
+         crashes = min(crashes + ?8, 4294967295), cancel = cancel AND NOT ?9, \
+         failed_class = ?10, failed_error = ?11, failed_at = ?12 WHERE seq = ?1",
+    )?;
+    statement.execute(params![
+        task.seq,
+        code(state),
+        ord,
+        pos,
+        since,
+        *charge == Charge::Retry,
+        *charge == Charge::Deferral,
+        *charge == Charge::Crash,
+        *class == Class::Cancelled,
+        class.as_str(),
+        error_text(error),
+        work.now.as_micros(),
+    ])?;
+    work.moved(task.queue, Some(State::Active), Some(state));
+    Ok(state)
+}
+
+/// Writes what an archived record shows. Its lock was freed and its state counted by the caller.
+pub(crate) fn archive(work: &Work<'_>, task: &Brief, class: Class, error: &str) -> rusqlite::Result<()> {
+    let mut statement = work.conn.prepare_cached(
+        "UPDATE tasks SET state = 4, ord = ?2, extras = extras & ~?3, cancel = 0, recorded = 0, \
+         failed_class = ?4, failed_error = ?5, failed_at = ?2 WHERE seq = ?1",
+    )?;
+    let now = work.now.as_micros();
+    statement.execute(params![task.seq, now, extras::LOCK, class.as_str(), error_text(error)]).map(drop)
+}
+
+/// Back to where it was, as if it had not been claimed.
+fn release(work: &mut Work<'_>, task: &Brief) -> rusqlite::Result<State> {
+    let mut statement = work.conn.prepare_cached(
+        "UPDATE tasks SET state = 0, ord = pos, pending_since = coalesce(pending_since, ?2) WHERE seq = ?1",
+    )?;
+    statement.execute([task.seq, work.now.as_micros()])?;
+    work.moved(task.queue, Some(State::Active), Some(State::Pending));
+    Ok(State::Pending)
+}

@@ -1,0 +1,96 @@
+//! Hears what other processes wrote: looks at the file's data version while somebody in this process waits.
+//!
+//! Invariant: it only rings. Whoever is rung asks the file; a ring too many costs one empty claim.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use poolwright_broker::Cancel;
+use poolwright_core::{QueueName, TaskId, TaskKey};
+use rusqlite::Connection;
+
+use crate::bells::Bells;
+use crate::thread::Thread;
+use crate::work::Woken;
+
+/// Starts the thread on this connection.
+pub(crate) fn start(conn: Connection, bells: Arc<Bells>, interval: Duration) -> std::io::Result<Thread> {
+    Thread::spawn("sqlite-watch", move || {
+        let mut watcher = Watcher { conn, bells, version: None, flagged: HashSet::new(), ailing: false };
+        while watcher.bells.rest(interval) {
+            watcher.look();
+        }
+    })
+}
+
+struct Watcher {
+    conn: Connection,
+    bells: Arc<Bells>,
+    /// The data version at the last look. It changes with every commit of every other connection.
+    version: Option<i64>,
+    /// Flagged attempts that were announced already, by key and token.
+    flagged: HashSet<(TaskKey, Vec<u8>)>,
+    /// The last look failed; said once.
+    ailing: bool,
+}
+
+impl Watcher {
+    fn look(&mut self) {
+        match self.try_look() {
+            Ok(()) => self.ailing = false,
+            Err(error) if !self.ailing => {
+                self.ailing = true;
+                tracing::warn!(%error, "cannot see what other processes write; it is tried again");
+            }
+            Err(_) => {}
+        }
+    }
+
+    fn try_look(&mut self) -> rusqlite::Result<()> {
+        let version = self.conn.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?;
+        if self.version == Some(version) {
+            return Ok(());
+        }
+        self.hear_work()?;
+        if self.bells.has_feeds() {
+            self.hear_cancels()?;
+        }
+        self.version = Some(version);
+        Ok(())
+    }
+
+    fn hear_work(&self) -> rusqlite::Result<()> {
+        let mut statement = self.conn.prepare_cached("SELECT seq, name, wake FROM queues WHERE name NOT NULL")?;
+        let mut rows = statement.query([])?;
+        let mut woken = Vec::new();
+        while let Some(row) = rows.next()? {
+            // A name that is none cannot be watched either.
+            if let Ok(name) = QueueName::new(row.get_ref(1)?.as_str()?) {
+                woken.push(Woken { queue: row.get(0)?, name, wake: row.get(2)? });
+            }
+        }
+        self.bells.ring(&woken);
+        Ok(())
+    }
+
+    fn hear_cancels(&mut self) -> rusqlite::Result<()> {
+        let mut statement = self.conn.prepare_cached(
+            "SELECT q.name, t.id, coalesce(t.token, x'') FROM tasks t INDEXED BY tasks_to_cancel \
+             JOIN queues q ON q.seq = t.queue WHERE t.state = 1 AND t.cancel = 1",
+        )?;
+        let mut rows = statement.query([])?;
+        let mut flagged = HashSet::new();
+        while let Some(row) = rows.next()? {
+            let names = (QueueName::new(row.get_ref(0)?.as_str()?), TaskId::new(row.get_ref(1)?.as_str()?));
+            let (Ok(queue), Ok(id)) = names else { continue };
+            let attempt = (TaskKey::new(queue, id), row.get(2)?);
+            if !self.flagged.contains(&attempt) {
+                self.bells.publish(Cancel { key: attempt.0.clone() });
+            }
+            flagged.insert(attempt);
+        }
+        self.flagged = flagged;
+        Ok(())
+    }
+}

@@ -1,0 +1,256 @@
+//! One write transaction: what its steps share.
+//!
+//! Steps change rows at once and tell this what they changed; counters, positions and wake-ups are written together
+//! when the transaction ends, whatever the number of steps.
+//!
+//! Invariant: every change of a task's state goes through [`Work::moved`], so counters and rows cannot part.
+
+use std::collections::HashMap;
+
+use poolwright_core::{Chance, QueueName, State, Timestamp};
+use rusqlite::{Connection, OptionalExtension, params};
+
+/// A queue as every step sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Queue {
+    /// Its row.
+    pub(crate) seq: i64,
+    /// No claims.
+    pub(crate) paused: bool,
+}
+
+/// Queues by name, as far as they were asked for; also those that do not exist. Good for one generation.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    generation: i64,
+    queues: HashMap<QueueName, Option<Queue>>,
+}
+
+impl Known {
+    /// Forgets everything: a transaction was undone.
+    pub(crate) fn forget(&mut self) {
+        self.queues.clear();
+        self.generation = -1;
+    }
+}
+
+/// What one transaction changed in one queue.
+#[derive(Debug, Default, Clone, Copy)]
+struct Tally {
+    states: [i64; 6],
+    processed: i64,
+    failed: i64,
+    day: i64,
+    got_work: bool,
+    used: bool,
+}
+
+/// A queue that may have work now, and the number that other processes will see.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Woken {
+    /// The queue's row.
+    pub(crate) queue: i64,
+    /// Its stored name.
+    pub(crate) name: QueueName,
+    /// Its `wake` column after the transaction.
+    pub(crate) wake: i64,
+}
+
+/// An open transaction.
+pub(crate) struct Work<'w> {
+    /// Where statements run.
+    pub(crate) conn: &'w Connection,
+    /// Where tokens come from.
+    pub(crate) chance: &'w Chance,
+    /// The store's time, the same for the whole transaction: it happens at one instant.
+    pub(crate) now: Timestamp,
+    known: &'w mut Known,
+    generation: i64,
+    next: i64,
+    first: i64,
+    tallies: Vec<(i64, Tally)>,
+}
+
+impl<'w> Work<'w> {
+    /// Begins the bookkeeping of a transaction that was just begun.
+    pub(crate) fn begin(
+        conn: &'w Connection,
+        chance: &'w Chance,
+        known: &'w mut Known,
+        now: Timestamp,
+    ) -> rusqlite::Result<Self> {
+        let mut statement = conn.prepare_cached("SELECT next_pos, generation FROM meta")?;
+        let (next, generation) = statement.query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        if known.generation != generation {
+            known.forget();
+            known.generation = generation;
+        }
+        Ok(Self { conn, chance, now, known, generation, next, first: next, tallies: Vec::new() })
+    }
+
+    /// The queue, if it was ever used or paused.
+    pub(crate) fn queue(&mut self, name: &QueueName) -> rusqlite::Result<Option<Queue>> {
+        if let Some(known) = self.known.queues.get(name) {
+            return Ok(*known);
+        }
+        let mut statement =
+            self.conn.prepare_cached("SELECT seq, paused_at IS NOT NULL FROM queues WHERE name = ?1")?;
+        let found = statement
+            .query_row([name.as_str()], |row| Ok(Queue { seq: row.get(0)?, paused: row.get(1)? }))
+            .optional()?;
+        self.known.queues.insert(name.clone(), found);
+        Ok(found)
+    }
+
+    /// The queue; made when it is not there.
+    pub(crate) fn queue_or_new(&mut self, name: &QueueName) -> rusqlite::Result<Queue> {
+        if let Some(queue) = self.queue(name)? {
+            return Ok(queue);
+        }
+        self.conn.prepare_cached("INSERT INTO queues (name) VALUES (?1)")?.execute([name.as_str()])?;
+        let queue = Queue { seq: self.conn.last_insert_rowid(), paused: false };
+        self.changed_queues();
+        self.known.queues.insert(name.clone(), Some(queue));
+        Ok(queue)
+    }
+
+    /// A queue appeared, went, was paused or resumed: what anybody knows of queues is stale.
+    pub(crate) fn changed_queues(&mut self) {
+        self.generation = self.known.generation + 1;
+        self.known.queues.clear();
+    }
+
+    /// The next place, behind everything there is. Never given twice.
+    pub(crate) fn place(&mut self) -> i64 {
+        let place = self.next;
+        self.next += 1;
+        place
+    }
+
+    /// A task of this queue went from one state to another; none stands for "not there".
+    pub(crate) fn moved(&mut self, queue: i64, from: Option<State>, to: Option<State>) {
+        let tally = self.tally(queue);
+        if let Some(from) = from {
+            tally.states[code(from) as usize] -= 1;
+        }
+        if let Some(to) = to {
+            tally.states[code(to) as usize] += 1;
+            tally.used = true;
+            tally.got_work |= matches!(to, State::Pending | State::Scheduled | State::Retry);
+        }
+    }
+
+    /// An attempt ended and counts.
+    pub(crate) fn ended(&mut self, queue: i64, failed: bool) {
+        let day = self.now.day();
+        let tally = self.tally(queue);
+        tally.day = day;
+        tally.processed += 1;
+        tally.failed += i64::from(failed);
+    }
+
+    /// The queue may have work although no task moved.
+    pub(crate) fn stir(&mut self, queue: i64) {
+        self.tally(queue).got_work = true;
+    }
+
+    /// The queue's row is gone: there is nothing left to count.
+    pub(crate) fn forget(&mut self, queue: i64) {
+        self.tallies.retain(|(seq, _)| *seq != queue);
+    }
+
+    /// How many tasks of each state the queue has now, what this transaction did included.
+    pub(crate) fn counts(&self, queue: i64) -> rusqlite::Result<[u64; 6]> {
+        let mut statement = self.conn.prepare_cached(
+            "SELECT pending, active, scheduled, retry, archived, completed FROM queues WHERE seq = ?1",
+        )?;
+        let mut counts = [0_u64; 6];
+        let row = statement.query_row([queue], |row| {
+            (0..6).map(|at| row.get(at)).collect::<rusqlite::Result<Vec<i64>>>()
+        })?;
+        let told = self.tallies.iter().find(|(seq, _)| *seq == queue).map_or([0; 6], |(_, tally)| tally.states);
+        for ((count, stored), change) in counts.iter_mut().zip(row).zip(told) {
+            *count = u64::try_from(stored + change).unwrap_or(0);
+        }
+        Ok(counts)
+    }
+
+    /// The queue got a task once.
+    pub(crate) fn is_used(&self, queue: i64) -> rusqlite::Result<bool> {
+        if self.tallies.iter().any(|(seq, tally)| *seq == queue && tally.used) {
+            return Ok(true);
+        }
+        self.conn.prepare_cached("SELECT used FROM queues WHERE seq = ?1")?.query_row([queue], |row| row.get(0))
+    }
+
+    fn tally(&mut self, queue: i64) -> &mut Tally {
+        // A transaction touches a handful of queues: a search is quicker than a hash.
+        let at = self.tallies.iter().position(|(seq, _)| *seq == queue).unwrap_or_else(|| {
+            self.tallies.push((queue, Tally::default()));
+            self.tallies.len() - 1
+        });
+        &mut self.tallies[at].1
+    }
+
+    /// Writes what the steps told; gives the queues to wake once the transaction is committed.
+    pub(crate) fn finish(self) -> rusqlite::Result<Vec<Woken>> {
+        let mut woken = Vec::new();
+        for (queue, tally) in &self.tallies {
+            let (wake, name) = write_tally(self.conn, *queue, tally)?;
+            // A queue whose name is gone was removed in this transaction.
+            if let (true, Some(name)) = (tally.got_work, name) {
+                woken.push(Woken { queue: *queue, name, wake });
+            }
+        }
+        if self.next != self.first || self.generation != self.known.generation {
+            let mut statement = self.conn.prepare_cached("UPDATE meta SET next_pos = ?1, generation = ?2")?;
+            statement.execute([self.next, self.generation])?;
+            self.known.generation = self.generation;
+        }
+        Ok(woken)
+    }
+}
+
+fn write_tally(conn: &Connection, queue: i64, tally: &Tally) -> rusqlite::Result<(i64, Option<QueueName>)> {
+    let [pending, active, scheduled, retry, archived, completed] = tally.states;
+    let mut statement = conn.prepare_cached(
+        "UPDATE queues SET pending = pending + ?2, active = active + ?3, scheduled = scheduled + ?4, \
+         retry = retry + ?5, archived = archived + ?6, completed = completed + ?7, \
+         processed = processed + ?8, failed = failed + ?9, wake = wake + ?10, \
+         used = used OR ?11 WHERE seq = ?1 RETURNING wake, name",
+    )?;
+    let changes = params![
+        queue, pending, active, scheduled, retry, archived, completed, tally.processed, tally.failed,
+        tally.got_work, tally.used
+    ];
+    let woken = statement.query_row(changes, |row| {
+        let name = row.get_ref(1)?.as_str_or_null()?.and_then(|name| QueueName::new(name).ok());
+        Ok((row.get(0)?, name))
+    })?;
+    if tally.processed > 0 {
+        let mut statement = conn.prepare_cached(
+            "INSERT INTO days (queue, day, processed, failed) VALUES (?1, ?2, ?3, ?4) \
+             ON CONFLICT (queue, day) DO UPDATE \
+             SET processed = processed + excluded.processed, failed = failed + excluded.failed",
+        )?;
+        statement.execute([queue, tally.day, tally.processed, tally.failed])?;
+    }
+    Ok(woken)
+}
+
+/// The number that stands for a state in the file.
+pub(crate) const fn code(state: State) -> i64 {
+    match state {
+        State::Pending => 0,
+        State::Active => 1,
+        State::Scheduled => 2,
+        State::Retry => 3,
+        State::Archived => 4,
+        State::Completed => 5,
+    }
+}
+
+/// The state that a number of the file stands for.
+pub(crate) fn state_of(code: i64) -> Option<State> {
+    usize::try_from(code).ok().and_then(|at| State::ALL.get(at).copied())
+}

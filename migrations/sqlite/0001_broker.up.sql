@@ -1,0 +1,146 @@
+-- The broker's tables: queues, tasks and what hangs on them.
+--
+-- Times are microseconds since 1970 (UTC), durations are microseconds. `seq` and `pos` come from one counter
+-- (`meta.next_pos`) and are never used twice.
+
+-- One row: what every write transaction reads first.
+CREATE TABLE meta (
+    one        INTEGER PRIMARY KEY CHECK (one = 1),
+    next_pos   INTEGER NOT NULL,            -- the next position; grows for ever
+    generation INTEGER NOT NULL             -- changes when a queue appears, goes, is paused or resumed: caches are stale
+) STRICT;
+INSERT INTO meta (one, next_pos, generation) VALUES (1, 1, 0);
+
+-- The counters are written in the transaction that moves the tasks they count, so that nobody ever counts rows.
+CREATE TABLE queues (
+    seq          INTEGER PRIMARY KEY,
+    name         TEXT UNIQUE,               -- NULL: removed, and its rows are cleared step by step
+    used         INTEGER NOT NULL DEFAULT 0, -- it got a task once; 0: only paused
+    paused_at    INTEGER,
+    pause_reason TEXT,
+    wake         INTEGER NOT NULL DEFAULT 0, -- grows when there may be new work: other processes watch it
+    pending      INTEGER NOT NULL DEFAULT 0,
+    active       INTEGER NOT NULL DEFAULT 0,
+    scheduled    INTEGER NOT NULL DEFAULT 0,
+    retry        INTEGER NOT NULL DEFAULT 0,
+    archived     INTEGER NOT NULL DEFAULT 0,
+    completed    INTEGER NOT NULL DEFAULT 0,
+    processed    INTEGER NOT NULL DEFAULT 0, -- ended attempts ever
+    failed       INTEGER NOT NULL DEFAULT 0  -- of these, failed
+) STRICT;
+
+CREATE TABLE days (
+    queue     INTEGER NOT NULL,
+    day       INTEGER NOT NULL,             -- days since 1970, UTC
+    processed INTEGER NOT NULL,
+    failed    INTEGER NOT NULL,
+    PRIMARY KEY (queue, day)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE tasks (
+    seq           INTEGER PRIMARY KEY,
+    queue         INTEGER NOT NULL,
+    id            TEXT    NOT NULL,
+    state         INTEGER NOT NULL CHECK (state BETWEEN 0 AND 5), -- pending active scheduled retry archived completed
+    -- What its state is sorted by: pending: pos · active: end of lease · scheduled, retry: due time
+    -- · archived: time of failure · completed: end of retention.
+    ord           INTEGER NOT NULL,
+    pos           INTEGER NOT NULL,         -- its last place in the queue; a claim leaves it, so that a release finds it
+    extras        INTEGER NOT NULL DEFAULT 0, -- bits: 1 lock, 2 indexed subjects, 4 follow-up, 8 payload elsewhere
+    cancel        INTEGER NOT NULL DEFAULT 0, -- somebody asked for its end
+    type          TEXT    NOT NULL,
+    max_retry     INTEGER NOT NULL,
+    retried       INTEGER NOT NULL DEFAULT 0,
+    deferrals     INTEGER NOT NULL DEFAULT 0,
+    crashes       INTEGER NOT NULL DEFAULT 0,
+    timeout       INTEGER NOT NULL,
+    retention     INTEGER NOT NULL,
+    deadline      INTEGER,
+    enqueued_at   INTEGER NOT NULL,
+    pending_since INTEGER,                  -- kept while active, for a release
+    started_at    INTEGER,
+    token         BLOB,                     -- of the present or last attempt
+    claim         INTEGER,                  -- the claim request that took it; NULL after a take-over
+    claim_nth     INTEGER,                  -- its place in that claim's reply
+    pool          TEXT,                     -- for whom that was
+    tenant        TEXT,
+    unique_key    TEXT,
+    unique_lasts  INTEGER,
+    headers       TEXT,                     -- JSON; NULL: none
+    subjects      TEXT,                     -- JSON; NULL: none
+    scopes        TEXT,                     -- JSON; NULL: none
+    failed_class  TEXT,
+    failed_error  TEXT,
+    failed_at     INTEGER,
+    recorded      INTEGER NOT NULL DEFAULT 0, -- archived: its dead letter is stored
+    completed_at  INTEGER,
+    result        BLOB,
+    progress      REAL,
+    progress_note TEXT,
+    progress_at   INTEGER,
+    payload       BLOB,                     -- NULL: in `payloads`
+    UNIQUE (queue, id)
+) STRICT;
+
+-- A task is in exactly one of the first two. The queue itself is narrow, because all tasks pass through it; the lists
+-- that are ordered by a time are ordered by id where times are equal.
+CREATE INDEX tasks_pending ON tasks (queue, ord) WHERE state = 0;
+CREATE INDEX tasks_by_time ON tasks (queue, state, ord, id) WHERE state > 0;
+CREATE INDEX tasks_unrecorded ON tasks (queue, ord, id) WHERE state = 4 AND recorded = 0;
+CREATE INDEX tasks_to_cancel ON tasks (queue) WHERE state = 1 AND cancel = 1;
+
+-- Large payloads stay out of the row, which every claim and every lease extension writes anew.
+CREATE TABLE payloads (
+    task  INTEGER PRIMARY KEY,
+    bytes BLOB NOT NULL
+) STRICT;
+
+-- A task enqueued with `run_again` while its id was running.
+CREATE TABLE follow_ups (
+    task    INTEGER PRIMARY KEY,            -- the running one
+    body    TEXT NOT NULL,                  -- the new task as JSON, without its payload
+    payload BLOB NOT NULL
+) STRICT;
+
+CREATE TABLE locks (
+    queue INTEGER NOT NULL,
+    key   TEXT    NOT NULL,
+    task  INTEGER NOT NULL,                 -- who holds it
+    until INTEGER NOT NULL,                 -- it is free from then on
+    PRIMARY KEY (queue, key)
+) STRICT, WITHOUT ROWID;
+
+-- Subjects and scopes, by which people look for work. The task's own row decides; this only finds it.
+CREATE TABLE subjects (
+    role INTEGER NOT NULL,                  -- 0 subject, 1 scope
+    kind TEXT    NOT NULL,
+    id   TEXT    NOT NULL,
+    task INTEGER NOT NULL,
+    PRIMARY KEY (role, kind, id, task)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE quarantine (
+    seq    INTEGER PRIMARY KEY,
+    queue  INTEGER NOT NULL,
+    id     TEXT    NOT NULL,
+    reason TEXT    NOT NULL,
+    raw    BLOB    NOT NULL,
+    at     INTEGER NOT NULL
+) STRICT;
+CREATE INDEX quarantine_by_queue ON quarantine (queue);
+
+CREATE TABLE servers (
+    id    TEXT PRIMARY KEY,
+    until INTEGER NOT NULL,
+    beat  TEXT NOT NULL                     -- JSON
+) STRICT, WITHOUT ROWID;
+
+-- For people with a SQLite shell; no code reads it.
+CREATE VIEW task_list AS
+SELECT q.name AS queue, t.id, t.type,
+       CASE t.state WHEN 0 THEN 'pending' WHEN 1 THEN 'active' WHEN 2 THEN 'scheduled'
+                    WHEN 3 THEN 'retry' WHEN 4 THEN 'archived' ELSE 'completed' END AS state,
+       t.retried, t.max_retry, t.failed_class, t.failed_error,
+       strftime('%Y-%m-%dT%H:%M:%fZ', t.enqueued_at / 1000000.0, 'unixepoch') AS enqueued
+FROM tasks t JOIN queues q ON q.seq = t.queue
+WHERE q.name IS NOT NULL;
