@@ -1,5 +1,6 @@
 //! What is wrong with a file, and where.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::ops::Range;
 
@@ -104,8 +105,10 @@ impl<'t> Lines<'t> {
 
     /// The problems in the order of the file, each once.
     pub(crate) fn locate(&self, mut faults: Vec<Fault>) -> Vec<Problem> {
-        faults.sort_by(|a, b| (a.span.start, a.span.end).cmp(&(b.span.start, b.span.end)));
-        faults.dedup_by(|a, b| a.span == b.span && a.message == b.message);
+        faults.sort_by_key(|fault| (fault.span.start, fault.span.end));
+        // What is wrong with a default is found again with each type that takes it.
+        let mut seen = HashSet::new();
+        faults.retain(|fault| seen.insert((fault.span.clone(), fault.message.clone())));
         faults.into_iter().map(|fault| self.problem(fault)).collect()
     }
 

@@ -17,7 +17,7 @@ pub struct Row {
     pub origin: Origin,
 }
 
-/// Every value in force, table by table in the order of the file; keys without a value and without a default are left out.
+/// Every value in force, in the order of the file's tables. A key without a value and a default has no row.
 #[must_use]
 pub fn report(topology: &Topology) -> &[Row] {
     topology.rows()

@@ -24,8 +24,8 @@ use crate::suggest::quote;
 use crate::topology::Topology;
 use crate::{check, duration};
 
-/// A larger file than this (4 MiB) is no `queues.toml`; it is refused before it is read.
-const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
+/// A larger file than this (1 MiB) is no `queues.toml`; it is refused before it is read.
+const FILE_BYTES_MAX: u64 = 1024 * 1024;
 
 /// Where a value came from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -132,7 +132,7 @@ impl<'a> Loader<'a> {
     /// Reads a file.
     ///
     /// # Errors
-    /// [`Error::Read`] when it cannot be read or is larger than 4 MiB; [`Error::Refused`] with every mistake in it.
+    /// [`Error::Read`] when it cannot be read or is larger than 1 MiB; [`Error::Refused`] with every mistake in it.
     pub fn load(&self, path: impl AsRef<Path>) -> Result<(Topology, Vec<Warning>), Error> {
         let path = path.as_ref();
         let bytes = read(path).map_err(|source| Error::Read { path: path.to_owned(), source })?;
@@ -170,7 +170,7 @@ fn read(path: &Path) -> std::io::Result<Vec<u8>> {
     let mut file = std::fs::File::open(path)?.take(FILE_BYTES_MAX + 1);
     file.read_to_end(&mut bytes)?;
     if bytes.len() as u64 > FILE_BYTES_MAX {
-        return Err(std::io::Error::other("it is larger than 4 MiB, which no `queues.toml` is"));
+        return Err(std::io::Error::other("it is larger than 1 MiB, which no `queues.toml` is"));
     }
     Ok(bytes)
 }

@@ -166,7 +166,7 @@ const WEEKDAY: Field = field("day of week", 0, 7, WEEKDAYS);
 fn fields_to_schedules(text: &str) -> Result<Vec<cron::Schedule>, ScheduleError> {
     let parts: Vec<&str> = text.split_whitespace().collect();
     let (second, rest) = match parts.as_slice() {
-        [rest @ ..] if rest.len() == 5 => ("0", rest),
+        rest if rest.len() == 5 => ("0", rest),
         [second, rest @ ..] if rest.len() == 5 => (*second, rest),
         other => return Err(ScheduleError::Fields(other.len())),
     };

@@ -35,7 +35,8 @@ fn object<'a>(doc: &str, keys: impl Iterator<Item = (&'a str, Value, bool)>) -> 
             required.push(name);
         }
     }
-    let mut schema = json!({ "type": "object", "description": doc, "properties": properties, "additionalProperties": false });
+    let mut schema = json!({ "type": "object", "description": doc, "properties": properties });
+    schema["additionalProperties"] = json!(false);
     if !required.is_empty() {
         schema["required"] = json!(required);
     }
@@ -120,4 +121,49 @@ fn one_of(tagged: &Tagged) -> Value {
         object(table.doc, std::iter::once((tagged.tag.name, tag, true)).chain(keys))
     };
     json!({ "oneOf": tagged.variants.iter().map(variant).collect::<Vec<_>>() })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::file::walk::all_tables;
+
+    /// The keys of every table in a schema.
+    fn tables(schema: &Value, found: &mut BTreeSet<BTreeSet<String>>) {
+        if let Some(properties) = schema["properties"].as_object() {
+            let keys = properties.iter().filter(|(name, key)| *name != "kind" || key["const"].is_null());
+            found.insert(keys.map(|(name, _)| name.clone()).collect());
+            properties.values().for_each(|inner| tables(inner, found));
+        }
+        tables_below(schema, found);
+    }
+
+    fn tables_below(schema: &Value, found: &mut BTreeSet<BTreeSet<String>>) {
+        if schema["additionalProperties"].is_object() {
+            tables(&schema["additionalProperties"], found);
+        }
+        schema["oneOf"].as_array().into_iter().flatten().for_each(|variant| tables(variant, found));
+    }
+
+    #[test]
+    fn the_schema_has_exactly_the_keys_of_the_checker() {
+        let mut schemas = BTreeSet::new();
+        tables(&schema(), &mut schemas);
+        let keys = |table: &Table| table.keys().map(|key| key.name.to_owned()).collect();
+        let checked: BTreeSet<BTreeSet<String>> = all_tables().into_iter().map(keys).collect();
+        assert_eq!(schemas, checked);
+        assert!(checked.len() > 10);
+    }
+
+    #[test]
+    fn every_key_says_what_it_means() {
+        for table in all_tables() {
+            for key in table.keys() {
+                let ends = key.doc.ends_with('.');
+                assert!(ends && !key.doc.contains("  "), "{} {}: {}", table.title, key.name, key.doc);
+            }
+        }
+    }
 }

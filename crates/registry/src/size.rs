@@ -69,7 +69,7 @@ pub fn parse(text: &str) -> Result<usize, SizeError> {
 #[must_use]
 pub fn show(bytes: usize) -> String {
     let (unit, size) =
-        UNITS[..4].iter().find(|(_, size)| bytes > 0 && bytes % size == 0).unwrap_or(&("B", 1));
+        UNITS[..4].iter().find(|(_, size)| bytes > 0 && bytes.is_multiple_of(*size)).unwrap_or(&("B", 1));
     format!("{}{unit}", bytes / size)
 }
 

@@ -29,6 +29,12 @@ pub(crate) fn list<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     text
 }
 
+/// `WHAT: a, b, c`, or nothing when there are none: a help line that lists what is known.
+pub(crate) fn known<'a>(what: &str, words: impl IntoIterator<Item = &'a str>) -> String {
+    let words = list(words);
+    if words.is_empty() { words } else { format!("{what}: {words}") }
+}
+
 /// A text of the file in backquotes, safe for a terminal and cut to a length that a message bears.
 pub(crate) fn quote(text: &str) -> String {
     let shown: String = text.chars().take(80).flat_map(escape).collect();

@@ -1,5 +1,7 @@
 //! The shipped preset loads, and says what the system it models says.
 
+#![allow(clippy::unwrap_used, reason = "what a test cannot unwrap has failed it")]
+
 use std::time::Duration;
 
 use poolwright_core::{Class, OnCancel, OnConflict, RetryPolicy};

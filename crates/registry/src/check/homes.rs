@@ -66,7 +66,7 @@ fn borrowed(root: &View<'_>, plan: &Plan<'_>, owned: &[&str]) {
                 plan.name,
                 quote(claim.queue)
             );
-            let help = "a borrowed queue needs a home: list it under `queues` of the pool whose workers it always has";
+            let help = "a borrowed queue needs a home: list it under the `queues` of another pool";
             root.fault(Fault::new(&claim.span, message).help(help));
         }
     }
@@ -90,10 +90,7 @@ fn homeless(root: &View<'_>, plans: &[Plan<'_>], owned: &[&str]) {
         } else if let Some(plan) =
             plans.iter().find(|plan| plan.borrows.iter().any(|claim| *claim.queue == *entry.name))
         {
-            format!(
-                "pool `{}` only borrows it; list it under `queues` of the pool whose workers it always has",
-                plan.name
-            )
+            format!("pool `{}` only borrows it; list it under the `queues` of another pool", plan.name)
         } else {
             "list it in a pool: `queues = { NAME = WEIGHT }`".to_owned()
         };

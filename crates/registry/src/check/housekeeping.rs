@@ -8,7 +8,7 @@ use crate::duration;
 use crate::file::{Got, View};
 use crate::problem::Fault;
 use crate::resolve::{resolve, sources};
-use crate::suggest::{did_you_mean, list, quote};
+use crate::suggest::{did_you_mean, known, quote};
 use crate::topology::{Housekeeping, Stale};
 
 pub(super) fn read(root: &View<'_>, types: &Types) -> Housekeeping {
@@ -29,7 +29,7 @@ fn stale(view: &View<'_>, types: &Types) -> Option<Stale> {
         if !types.is_declared(&of.value) {
             let near = did_you_mean(&of.value, types.names());
             let fault = Fault::new(&of.span, format!("unknown task type {}{near}", quote(&of.value)));
-            view.fault(fault.help(format!("known types: {}", list(types.names()))));
+            view.fault(fault.help(known("known types", types.names())));
         }
         return None;
     };

@@ -26,19 +26,18 @@ pub(crate) fn parse(loader: &Loader<'_>, name: &str, text: &str) -> Result<(Topo
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let lines = Lines::new(text);
     let refuse = |faults| Err(Error::refused(name, text, lines.locate(faults)));
-    let (tree, errors) = DeTable::parse_recoverable(text);
+    let (mended, mut broken) = syntax::mend(text);
+    let (tree, _) = DeTable::parse_recoverable(&mended);
     let tree = tree.get_ref();
-    let mut broken = syntax::faults(tree, errors, text);
     if let Some(fault) = other_version(tree) {
         broken.push(fault);
         return refuse(broken);
     }
-    let (entries, mut faults) = walk::file(tree, broken.is_empty());
-    if let Some(first) = broken.first().map(|fault| fault.span.start) {
-        // Behind a mistake of syntax the parser guesses which table it is in; what it says there would mislead.
-        faults.retain(|fault| lines.line(fault.span.end) < lines.line(first));
-        faults.append(&mut broken);
-        return refuse(faults);
+    let (entries, faults) = walk::file(tree, broken.is_empty());
+    if !broken.is_empty() {
+        // Each value that could be read was judged; whether the parts fit together nobody can say of a part.
+        broken.extend(faults);
+        return refuse(broken);
     }
     let session = Session::new(name, &lines, loader, faults);
     let parts = all(&View::new(&session, &ROOT, &entries));

@@ -8,7 +8,7 @@ use crate::file::{Got, View};
 use crate::path::Path;
 use crate::problem::Fault;
 use crate::rules::Keys;
-use crate::suggest::{did_you_mean, list, quote};
+use crate::suggest::{self, did_you_mean, quote};
 use crate::template::Template;
 
 pub(super) fn read(view: &View<'_>, defaults: &View<'_>) -> Keys {
@@ -116,9 +116,8 @@ fn declared(view: &View<'_>, id: &Got<Template>, known: &[String]) {
         let known = || known.iter().map(String::as_str);
         let near = did_you_mean(field, known());
         let message = format!("the id template names {}, which is no declared field{near}", quote(field));
-        let cure = format!("declare it with `fields = [\"{field}\"]`; declared are {}", list(known()));
-        let none = format!("declare it with `fields = [\"{field}\"]`");
-        let help = if known().next().is_some() { cure } else { none };
+        let declared = suggest::known("; declared are", known()).replacen(": ", " ", 1);
+        let help = format!("declare it with `fields = [\"{field}\"]`{declared}");
         view.fault(Fault::new(&id.span, message).help(help));
     }
 }

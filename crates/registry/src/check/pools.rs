@@ -91,7 +91,8 @@ fn pool(plan: &Plan<'_>, queues: &[Arc<Queue>]) -> Option<Pool> {
     }
     if view.own("queues").is_none_or(is_empty) && view.own("borrows").is_none_or(is_empty) {
         let message = format!("pool `{}` has no queues", plan.name);
-        let help = "give it some of its own, `queues = { NAME = WEIGHT }`, or let it borrow: `borrows = { NAME = WEIGHT }`";
+        let help =
+            "give it some of its own, `queues = { NAME = WEIGHT }`, or let it borrow some: `borrows = ...`";
         view.fault(Fault::new(&view.span, message).help(help));
     }
     if let Some(entry) = view.own("borrow").filter(|_| view.own("borrows").is_none_or(is_empty)) {

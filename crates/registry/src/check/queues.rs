@@ -24,23 +24,26 @@ pub(super) fn read(root: &View<'_>, plans: &[Plan<'_>], homes: &[Home<'_>]) -> V
     for home in homes {
         let name = home.claim.queue;
         let view = described.get(name).cloned().unwrap_or_else(|| root.absent_child("queues", name));
-        let (queue, at) = queue(&view.over(&defaults), plans, home);
-        named.push(Named { logical: name.to_owned(), stored: queue.stored.clone(), at });
+        let view = view.over(&defaults);
+        let queue = queue(&view, plans, home);
+        let explicit = view.own("stored");
+        let at = explicit.map_or(&home.claim.span, |entry| &entry.span).clone();
+        let (stored, explicit) = (queue.stored.clone(), explicit.is_some());
+        named.push(Named { logical: name.to_owned(), stored, at, explicit });
         queues.push(Arc::new(queue));
     }
     stored_names_differ(root, &named);
     queues
 }
 
-fn queue(view: &View<'_>, plans: &[Plan<'_>], home: &Home<'_>) -> (Queue, Span) {
+fn queue(view: &View<'_>, plans: &[Plan<'_>], home: &Home<'_>) -> Queue {
     let name = home.claim.queue;
     let label: Option<Got<Arc<str>>> = view.option("label");
     let description: Option<Got<Arc<str>>> = view.option("description");
     let stored: Option<Got<Arc<str>>> = view.option("stored");
     let borrowers = plans.iter().filter(|plan| plan.borrows.iter().any(|claim| claim.queue == name));
-    let at = stored.as_ref().map_or_else(|| home.claim.span.clone(), |got| got.span.clone());
     let stored = stored.map_or_else(|| name.into(), |got| got.value);
-    let queue = Queue {
+    Queue {
         name: LogicalName::new(name),
         stored: QueueName::new(stored).expect("the walk keeps only names that are queue names"),
         label: label.map_or_else(|| name.into(), |got| got.value),
@@ -51,27 +54,31 @@ fn queue(view: &View<'_>, plans: &[Plan<'_>], home: &Home<'_>) -> (Queue, Span) 
         producers: view.value::<Producers>("producers").value,
         archive_max: view.value("archive_max").value,
         archive_for: view.value("archive_for").value,
-    };
-    (queue, at)
+    }
 }
 
 struct Named {
     logical: String,
     stored: QueueName,
     at: Span,
+    /// Whether the file says how it is stored.
+    explicit: bool,
 }
 
 /// No stored name stands for two queues, and none is another queue's own name: every command takes either.
 fn stored_names_differ(root: &View<'_>, named: &[Named]) {
     for (index, second) in named.iter().enumerate() {
         if let Some(first) = named[..index].iter().find(|first| first.stored == second.stored) {
+            // The place to change is the one where somebody chose a name.
+            let (first, second) =
+                if first.explicit && !second.explicit { (second, first) } else { (first, second) };
             let message = format!(
                 "queues {} and {} have one stored name, {}",
                 quote(&first.logical),
                 quote(&second.logical),
                 quote(second.stored.as_str())
             );
-            let fault = Fault::new(&second.at, message).related(&first.at, "the first of them");
+            let fault = Fault::new(&second.at, message).related(&first.at, "the other");
             root.fault(fault.help("give one of them another `stored` name, or make them one queue"));
         } else if let Some(other) = named
             .iter()

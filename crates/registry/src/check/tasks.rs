@@ -16,7 +16,7 @@ use crate::file::{Got, View};
 use crate::problem::Fault;
 use crate::resolve::{resolve, sources};
 use crate::rules::{self, Keys, Reach, TaskRules};
-use crate::suggest::{did_you_mean, list, quote};
+use crate::suggest::{self, did_you_mean, quote};
 use crate::topology::Queue;
 use crate::words::{CancelBy, OnExhausted};
 
@@ -57,7 +57,7 @@ pub(super) fn read(
     for (entry, view) in root.children("tasks") {
         let name = TypeName::new(&*entry.name).expect("the walk keeps only names that are type names");
         let view = view.over(&defaults);
-        let case = Case { root, view: &view, defaults: &defaults, policies };
+        let case = Case { root, view: &view, defaults: &defaults, policies, name: &entry.name };
         if let Some(rules) = case.rules(name, queues, payload) {
             types.built.push(rules);
         }
@@ -81,6 +81,7 @@ struct Case<'v> {
     view: &'v View<'v>,
     defaults: &'v View<'v>,
     policies: &'v Policies,
+    name: &'v str,
 }
 
 impl Case<'_> {
@@ -148,7 +149,7 @@ impl Case<'_> {
             let message = format!("unknown queue {}{near}", quote(&name.value));
             let help = match stored {
                 Some(queue) => format!("write `queue = \"{}\"`", queue.name),
-                None => format!("queues that a pool owns: {}", list(known())),
+                None => suggest::known("queues that a pool owns", known()),
             };
             self.view.fault(Fault::new(&name.span, message).help(help));
         }
@@ -193,7 +194,7 @@ impl Case<'_> {
             return Reach { subject: subject && !protected, scope: scope && !protected };
         };
         if protected && (subject || scope) {
-            let message = format!("{} is protected, so no cancel reaches it", quote(&self.view.path));
+            let message = format!("{} is protected, so no cancel reaches it", quote(self.name));
             let mut fault = Fault::new(&own.span, message).help("remove `cancel`, or `protected`");
             if let Some(protected) = self.view.own("protected") {
                 fault = fault.related(&protected.span, "protected here");
@@ -208,7 +209,7 @@ impl Case<'_> {
     /// A cancel that could never find the type, because nothing says where its payload names the thing.
     fn reached(&self, own: &Entry, missing: bool, key: &str) {
         if missing {
-            let message = format!("no cancel can reach {} so: it has no `{key}`", quote(&self.view.path));
+            let message = format!("no such cancel can reach {}, which has no `{key}`", quote(self.name));
             let help = format!("say where the payload names it: `{key} = {{ KIND = \"FIELD\" }}`");
             self.view.fault(Fault::new(&own.span, message).help(help));
         }
@@ -217,8 +218,7 @@ impl Case<'_> {
     fn exhausted_subject(&self, on_exhausted: OnExhausted, keys: &Keys) {
         let own = self.view.own("on_exhausted").filter(|_| on_exhausted != OnExhausted::Nothing);
         if let Some(own) = own.filter(|_| keys.subjects.is_empty()) {
-            let message =
-                format!("`{on_exhausted}` needs a subject, and {} has none", quote(&self.view.path));
+            let message = format!("`{on_exhausted}` needs a subject, and {} has none", quote(self.name));
             let help = "say where the payload names it: `subject = { KIND = \"FIELD\" }`";
             self.view.fault(Fault::new(&own.span, message).help(help));
         }

@@ -307,21 +307,36 @@ static TASK: Table = Table {
 };
 
 const TASK_RULES: &[Key] = &[
-    Key::new("max_retry", count(10_000), "How often a task is tried again after its first failure.").or(Integer(25)),
-    Key::new("timeout", within_or_zero("no limit", MS, duration::MAX), "How long one attempt may take.").or(Text("30m")),
-    Key::new("deadline", within(SEC, duration::MAX), "How long after its enqueue a task is still tried; without it, forever."),
-    Key::new("delay", within_or_zero("at once", MS, DELAY_MAX), "How long after its enqueue a task is tried first.")
-        .or(Text("0s")),
-    Key::new("retention", within_or_zero("not at all", SEC, duration::MAX), "How long a task is kept after success.")
-        .or(Text("0s")),
+    Key::new("max_retry", count(10_000), "How often a task is tried again after its first failure.")
+        .or(Integer(25)),
+    Key::new("timeout", within_or_zero("no limit", MS, duration::MAX), "How long one attempt may take.")
+        .or(Text("30m")),
+    Key::new(
+        "deadline",
+        within(SEC, duration::MAX),
+        "How long after its enqueue a task is still tried; without it, forever.",
+    ),
+    Key::new(
+        "delay",
+        within_or_zero("at once", MS, DELAY_MAX),
+        "How long after its enqueue a task is tried first.",
+    )
+    .or(Text("0s")),
+    Key::new(
+        "retention",
+        within_or_zero("not at all", SEC, duration::MAX),
+        "How long a task is kept after success.",
+    )
+    .or(Text("0s")),
     Key::new(
         "unique_for",
         within_or_zero("no lock", SEC, duration::MAX),
-        "How long an equal task (same type, same payload) is refused at most; a task that ends lets the next one in.",
+        "How long an equal task (same type and payload) is refused at most; the end of the first lets it in.",
     )
     .or(Text("0s")),
     Key::new("payload", Kind::Size, "Its largest payload; `limits.payload` when absent."),
-    Key::new("retry", Kind::Reference(Noun::Retry), "The policy for errors that `on_error` does not name.").or(Text("asynq")),
+    Key::new("retry", Kind::Reference(Noun::Retry), "The policy for errors that `on_error` does not name.")
+        .or(Text("asynq")),
     Key::new(
         "on_error",
         Kind::Map(Noun::Class, &Kind::Reference(Noun::Retry)),
@@ -329,8 +344,12 @@ const TASK_RULES: &[Key] = &[
     ),
     Key::new("on_cancel", Kind::Word(OnCancel::WORDS), "What becomes of a running task that is cancelled.")
         .or(Text("discard")),
-    Key::new("on_conflict", Kind::Word(OnConflict::WORDS), "What happens when a task with the same id exists.")
-        .or(Text("reject")),
+    Key::new(
+        "on_conflict",
+        Kind::Word(OnConflict::WORDS),
+        "What happens when a task with the same id exists.",
+    )
+    .or(Text("reject")),
     Key::new(
         "on_exhausted",
         Kind::Word(OnExhausted::WORDS),
@@ -349,27 +368,28 @@ const TASK_RULES: &[Key] = &[
         "How many rate limits, lock conflicts and snoozes in a row use no retry.",
     )
     .or(Integer(100)),
-    Key::new("cancel", Kind::Words(CancelBy::WORDS), "Which cancels reach it.").or(Words(&["subject", "scope"])),
+    Key::new("cancel", Kind::Words(CancelBy::WORDS), "Which cancels reach it.")
+        .or(Words(&["subject", "scope"])),
     Key::new("tenant", Kind::Path(Use::One), "Where in the payload the customer stands."),
     Key::new(
         "subject",
         Kind::Map(Noun::Subject, &Kind::Paths(Use::Many)),
-        "Where in the payload stands what a task works for, by kind; a type adds to the defaults.",
+        "Where in the payload stands what a task works for, by kind; a type adds its own.",
     ),
     Key::new(
         "scopes",
         Kind::Map(Noun::Scope, &Kind::Paths(Use::Many)),
-        "Where in the payload stands what a task belongs to, by kind, largest first; a type adds to the defaults.",
+        "Where in the payload stands what a task belongs to, by kind, largest first; a type adds its own.",
     ),
     Key::new(
         "shows",
         Kind::Paths(Use::Shown),
-        "The only payload fields that an operator is ever shown; a type adds to the defaults.",
+        "The only payload fields that an operator is ever shown; a type adds its own.",
     ),
     Key::new(
         "fields",
         Kind::Paths(Use::Field),
-        "Further payload fields that `id` may use; a type adds to the defaults.",
+        "Further payload fields that `id` may use; a type adds its own.",
     ),
 ];
 

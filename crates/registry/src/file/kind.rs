@@ -171,17 +171,17 @@ impl Kind {
             }
             Self::Size => "a size such as `\"1MiB\"`".to_owned(),
             Self::Label => "a text".to_owned(),
-            Self::Setting => "the key of a setting, a text".to_owned(),
-            Self::Variable => "the name of an environment variable, a text".to_owned(),
-            Self::Name(noun) => format!("a {} name, a text", noun.as_str()),
-            Self::Reference(noun) => format!("the name of a {}, a text", noun.as_str()),
+            Self::Setting => "the key of a setting (a text)".to_owned(),
+            Self::Variable => "the name of an environment variable (a text)".to_owned(),
+            Self::Name(noun) => format!("a {} name (a text)", noun.as_str()),
+            Self::Reference(noun) => format!("the name of a {} (a text)", noun.as_str()),
             Self::Word(words) => format!("one of {}", suggest::list(words.iter().map(|word| word.text))),
             Self::Words(words) => {
                 format!("a list of words out of {}", suggest::list(words.iter().map(|word| word.text)))
             }
-            Self::Path(_) => "a payload path, a text".to_owned(),
+            Self::Path(_) => "a payload path (a text)".to_owned(),
             Self::Paths(_) => "a payload path or a list of them".to_owned(),
-            Self::Template => "an id template, a text".to_owned(),
+            Self::Template => "an id template (a text)".to_owned(),
             Self::Schedule => "a cron text".to_owned(),
             Self::Map(noun, _) => format!("a table of {} names", noun.as_str()),
             Self::Table(_) | Self::Tagged(_) => "a table".to_owned(),

@@ -24,6 +24,21 @@ struct Walk {
     whole: bool,
 }
 
+/// What a value should be.
+#[derive(Debug, Clone, Copy)]
+struct Slot<'k> {
+    key: &'k str,
+    kind: Kind,
+    /// What the key means; the help of last resort.
+    doc: &'static str,
+}
+
+impl Slot<'_> {
+    fn help(&self, cure: String) -> String {
+        if cure.is_empty() { format!("{}: {}", quote(self.key), self.doc) } else { cure }
+    }
+}
+
 /// The table that is being walked: how it is called, and where it begins.
 #[derive(Debug, Clone)]
 struct Place {
@@ -75,7 +90,10 @@ impl Walk {
         let mut entries = Vec::new();
         for (name, value) in found {
             match table.key(name.get_ref()) {
-                Some(key) => entries.push(self.entry(key.name, key.kind, name, value, place)),
+                Some(key) => {
+                    let slot = Slot { key: key.name, kind: key.kind, doc: key.doc };
+                    entries.push(self.entry(slot, name, value, place));
+                }
                 None => self.unknown_key(table, name, place),
             }
         }
@@ -107,32 +125,32 @@ impl Walk {
         self.faults.push(Fault::new(&name.span(), message).help(help));
     }
 
-    fn entry(&mut self, key: &str, kind: Kind, name: &Name<'_>, value: &Value<'_>, place: &Place) -> Entry {
-        let node = self.value(key, kind, value, &place.inside(name, value));
+    fn entry(&mut self, slot: Slot<'_>, name: &Name<'_>, value: &Value<'_>, place: &Place) -> Entry {
+        let node = self.value(slot, value, &place.inside(name, value));
         Entry { name: Arc::from(&**name.get_ref()), name_span: name.span(), node, span: value.span() }
     }
 
-    fn value(&mut self, key: &str, kind: Kind, value: &Value<'_>, place: &Place) -> Node {
-        match (kind, value.get_ref()) {
+    fn value(&mut self, slot: Slot<'_>, value: &Value<'_>, place: &Place) -> Node {
+        match (slot.kind, value.get_ref()) {
             (Kind::Table(table), DeValue::Table(found)) => Node::Table(self.table(table, found, place)),
             (Kind::Tagged(tagged), DeValue::Table(found)) => self.tagged(tagged, found, place),
             (Kind::Map(noun, kind), DeValue::Table(found)) => {
-                Node::Table(self.map(noun, *kind, found, place))
+                Node::Table(self.map(noun, Slot { kind: *kind, ..slot }, found, place))
             }
             (Kind::Words(_) | Kind::Paths(_) | Kind::Durations { .. }, DeValue::Array(items)) => {
-                self.items(key, kind, items, value)
+                self.items(slot, items, value)
             }
             // One path may stand without brackets.
             (Kind::Paths(_), DeValue::String(_)) => {
-                Node::List(vec![(self.scalar(key, kind, value), value.span())])
+                Node::List(vec![(self.scalar(slot, value), value.span())])
             }
-            (Kind::Words(_) | Kind::Durations { .. }, DeValue::String(_)) => self.mismatch(key, kind, value),
-            _ => self.scalar(key, kind, value),
+            (Kind::Words(_) | Kind::Durations { .. }, DeValue::String(_)) => self.mismatch(slot, value),
+            _ => self.scalar(slot, value),
         }
     }
 
-    fn scalar(&mut self, key: &str, kind: Kind, value: &Value<'_>) -> Node {
-        let node = match (kind, value.get_ref()) {
+    fn scalar(&mut self, slot: Slot<'_>, value: &Value<'_>) -> Node {
+        let node = match (slot.kind, value.get_ref()) {
             (Kind::Bool, DeValue::Boolean(value)) => Some(Node::Bool(*value)),
             (Kind::Integer { min, max, .. }, DeValue::Integer(number)) => {
                 let number = u64::from_str_radix(number.as_str(), number.radix()).ok();
@@ -146,66 +164,61 @@ impl Walk {
                 let number = number.as_str().parse::<f64>().ok();
                 number.filter(|n| (min..=max).contains(n)).map(Node::Number)
             }
-            (_, DeValue::String(found)) => match text::read(key, kind, found) {
+            (_, DeValue::String(found)) => match text::read(slot.key, slot.kind, found) {
                 Ok(node) => Some(node),
                 Err((message, cure)) => {
-                    self.faults.push(Fault::new(&value.span(), message).help(cure));
+                    self.faults.push(Fault::new(&value.span(), message).help(slot.help(cure)));
                     return Node::Bad;
                 }
             },
             _ => None,
         };
-        node.unwrap_or_else(|| self.mismatch(key, kind, value))
+        node.unwrap_or_else(|| self.mismatch(slot, value))
     }
 
-    fn mismatch(&mut self, key: &str, kind: Kind, value: &Value<'_>) -> Node {
-        let found = describe(value.get_ref());
-        let message = format!("expected {} for {}, found {found}", kind.expected(), quote(key));
-        self.faults.push(Fault::new(&value.span(), message).help(kind.cure()));
+    fn mismatch(&mut self, slot: Slot<'_>, value: &Value<'_>) -> Node {
+        let (expected, found) = (slot.kind.expected(), describe(value.get_ref()));
+        let message = format!("expected {expected} for {}, found {found}", quote(slot.key));
+        self.faults.push(Fault::new(&value.span(), message).help(slot.help(slot.kind.cure())));
         Node::Bad
     }
 
     /// A list of words, paths or durations; nothing may stand in it twice, except a duration.
-    fn items(&mut self, key: &str, kind: Kind, items: &[Value<'_>], list: &Value<'_>) -> Node {
+    fn items(&mut self, slot: Slot<'_>, items: &[Value<'_>], list: &Value<'_>) -> Node {
         let mut nodes: Vec<(Node, Span)> = Vec::new();
         for item in items {
-            let node = if item.get_ref().is_str() {
-                self.scalar(key, kind, item)
-            } else {
-                self.mismatch(key, kind, item)
-            };
+            let node =
+                if item.get_ref().is_str() { self.scalar(slot, item) } else { self.mismatch(slot, item) };
             let shown = node.to_string();
             let twice =
                 nodes.iter().find(|(other, _)| !matches!(other, Node::Bad) && other.to_string() == shown);
             match twice {
-                Some((_, first)) if !matches!(kind, Kind::Durations { .. }) => {
-                    let message = format!("{} stands twice in {}", quote(&shown), quote(key));
-                    self.faults.push(Fault::new(&item.span(), message).related(first, "here already"));
+                Some((_, first)) if !matches!(slot.kind, Kind::Durations { .. }) => {
+                    let message = format!("{} stands twice in {}", quote(&shown), quote(slot.key));
+                    let fault = Fault::new(&item.span(), message).related(first, "here already");
+                    self.faults.push(fault.help("remove one of them"));
                 }
                 _ => nodes.push((node, item.span())),
             }
         }
-        match kind {
-            Kind::Durations { most } if nodes.is_empty() || nodes.len() > most => {
-                self.mismatch(key, kind, list)
-            }
+        match slot.kind {
+            Kind::Durations { most } if nodes.is_empty() || nodes.len() > most => self.mismatch(slot, list),
             _ => Node::List(nodes),
         }
     }
 
-    fn map(&mut self, noun: Noun, kind: Kind, found: &DeTable<'_>, place: &Place) -> Vec<Entry> {
+    fn map(&mut self, noun: Noun, slot: Slot<'_>, found: &DeTable<'_>, place: &Place) -> Vec<Entry> {
         let mut entries = Vec::new();
         for (name, value) in found {
-            if let Err((message, cure)) = text::name(noun, name.get_ref()) {
-                self.faults.push(Fault::new(&name.span(), message).help(cure));
-                // What stands under a wrong name is still looked at; it may be wrong as well.
-                let entry = self.entry(name.get_ref(), kind, name, value, place);
-                if matches!(kind, Kind::Table(_) | Kind::Tagged(_)) {
-                    entries.push(Entry { node: Node::Bad, ..entry });
-                }
+            let entry = self.entry(Slot { key: name.get_ref(), ..slot }, name, value, place);
+            let Err((message, cure)) = text::name(noun, name.get_ref()) else {
+                entries.push(entry);
                 continue;
+            };
+            self.faults.push(Fault::new(&name.span(), message).help(cure));
+            if matches!(slot.kind, Kind::Table(_) | Kind::Tagged(_)) {
+                entries.push(Entry { node: Node::Bad, ..entry });
             }
-            entries.push(self.entry(name.get_ref(), kind, name, value, place));
         }
         entries
     }
@@ -216,7 +229,8 @@ impl Walk {
             self.missing(std::iter::once(tag), found, place);
             return Node::Bad;
         };
-        let tag_entry = self.entry(tag.name, tag.kind, name, value, place);
+        let slot = Slot { key: tag.name, kind: tag.kind, doc: tag.doc };
+        let tag_entry = self.entry(slot, name, value, place);
         let Node::Word(word) = tag_entry.node else { return Node::Bad };
         let table = tagged.variant(word).expect("every word of a tag has its table; a test compares them");
         let mut entries = vec![tag_entry];
@@ -261,7 +275,8 @@ fn describe(value: &DeValue<'_>) -> String {
         DeValue::Float(number) => quote(&number.to_string()),
         DeValue::Boolean(value) => format!("`{value}`"),
         DeValue::Datetime(value) => format!("the date `{value}`"),
-        DeValue::Array(_) => "a list".to_owned(),
+        DeValue::Array(items) if items.is_empty() => "an empty list".to_owned(),
+        DeValue::Array(items) => format!("a list of {}", items.len()),
         DeValue::Table(_) => "a table".to_owned(),
     }
 }
@@ -294,7 +309,8 @@ mod tests {
             let source = format!("x = {text}");
             let file = DeTable::parse(&source).unwrap();
             let (name, value) = file.get_ref().iter().next().unwrap();
-            walk.value(key.name, key.kind, value, &Place { path: name.get_ref().to_string(), span: 0..0 });
+            let slot = Slot { key: key.name, kind: key.kind, doc: key.doc };
+            walk.value(slot, value, &Place { path: name.get_ref().to_string(), span: 0..0 });
             assert!(walk.faults.is_empty(), "{}: {:?}", key.name, walk.faults);
             checked += 1;
         }
