@@ -211,11 +211,17 @@ impl Context {
         self.cancel_token().cancel();
     }
 
-    /// Why it should end, if it should.
+    /// Why it should end, if it should; `cancelled` when nobody said why.
     #[must_use]
     pub fn stop_reason(&self) -> Option<Class> {
-        let why = *self.0.why.lock().unwrap_or_else(PoisonError::into_inner);
-        why.or_else(|| self.cancel_token().is_cancelled().then_some(Class::Cancelled))
+        self.given_reason().or_else(|| self.cancel_token().is_cancelled().then_some(Class::Cancelled))
+    }
+
+    /// The reason that was given with [`Context::stop`]; none when the token was fired without one, as a worker does that
+    /// stops and gives its tasks back.
+    #[must_use]
+    pub fn given_reason(&self) -> Option<Class> {
+        *self.0.why.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Stops here if the attempt should end or its time is over.

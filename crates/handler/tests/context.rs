@@ -62,7 +62,7 @@ fn a_token_fired_without_a_reason_means_cancelled() {
     let token = tokio_util::sync::CancellationToken::new();
     let cx = Context::builder(record()).cancel_token(token.clone()).build();
     token.cancel();
-    assert_eq!(cx.stop_reason(), Some(Class::Cancelled));
+    assert_eq!((cx.stop_reason(), cx.given_reason()), (Some(Class::Cancelled), None));
     assert_eq!(cx.checkpoint().unwrap_err().class(), Class::Cancelled);
 }
 

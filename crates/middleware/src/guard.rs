@@ -6,16 +6,23 @@
 //!              time is over, or the token fires                 stop_grace passes
 //!   running ──────────────────────────────────────► stopping ─────────────────────► dropped: error of the reason
 //!      │                                               │
-//!      └── returns or panics: as it is                 ├── Ok: a success; the work was done
-//!                                                      ├── Err that would end the task: as it is
-//!                                                      └── Err that would run it again: the reason, caused by it
+//!      └── returns or panics: as it is                 └── returns or panics: see below
 //! ```
 //!
 //! When time is over the guard fires the token itself, so that a handler which waits for `cx.cancelled()` or meets a
-//! checkpoint learns of both in the same way. A handler that finishes with `Ok` in its grace has done its work, and
-//! running it again would do it twice: that counts as success. One that fails then fails *because* it was stopped, so
-//! an error that would have it run again (transient, rate limited, a panic, …) gives way to the reason; one that says
-//! the task will never work, or is not wanted, stands.
+//! checkpoint learns of both in the same way. What it gives while it is stopping:
+//!
+//! | asked to stop because | `Ok` | transient, a panic, the word of a checkpoint | any other error |
+//! | --- | --- | --- | --- |
+//! | its time was over | success | `timed_out`, caused by it | as it is |
+//! | somebody cancelled it | success | `cancelled`, caused by it | `cancelled`, caused by it |
+//! | another reason was given | success | that reason, caused by it | as it is |
+//! | the token was fired without a reason (the worker stops) | success | `cancelled`, caused by it | as it is |
+//!
+//! `Ok` means that the work was done, and running it again would do it twice. A connection that broke or a channel that
+//! closed most likely did so *because* of the stop, and would hide it. An error that says more (permanent, rate limited,
+//! revoked, …) knows better, but for a cancelled task, which nothing may bring back. The worker gives a task back
+//! instead when it stops and finds `cancelled` here; it knows why it fired the token.
 //!
 //! Invariant: once this future has given its result, the handler's future is gone; nothing of it runs on.
 
@@ -104,19 +111,21 @@ where
 /// An attempt whose end came before its beginning is not begun.
 fn never_begins(cx: &Context, limit: Option<Duration>) -> Option<TaskError> {
     if let Some(reason) = cx.stop_reason() {
-        return Some(TaskError::new(reason, format!("{}, before it began", told(reason, limit))));
+        return Some(TaskError::new(reason, format!("{} before it began", told(cx, limit))));
     }
     let is_over = limit.is_some_and(|limit| limit.is_zero());
     is_over.then(|| TaskError::new(Class::TimedOut, "its time was over before it began"))
 }
 
 /// The reason to stop, as the beginning of a message.
-fn told(reason: Class, limit: Option<Duration>) -> String {
-    match (reason, limit) {
-        (Class::TimedOut, Some(limit)) => format!("its time of {limit:?} was over"),
-        (Class::TimedOut, None) => "its time was over".to_owned(),
-        (Class::Cancelled, _) => "it was cancelled".to_owned(),
-        (other, _) => format!("it was asked to stop ({other})"),
+fn told(cx: &Context, limit: Option<Duration>) -> String {
+    match (cx.given_reason(), limit) {
+        (Some(Class::TimedOut), Some(limit)) => format!("its time of {limit:?} was over"),
+        (Some(Class::TimedOut), None) => "its time was over".to_owned(),
+        (Some(Class::Cancelled), _) => "it was cancelled".to_owned(),
+        (Some(Class::Crashed), _) => "its lease was lost".to_owned(),
+        (Some(other), _) => format!("it was asked to stop ({other})"),
+        (None, _) => "it was asked to stop".to_owned(),
     }
 }
 
@@ -199,7 +208,7 @@ fn rings(alarm: Pin<&mut Option<Sleep>>, task: &mut task::Context<'_>) -> bool {
 /// The error of a handler that did not return in its grace.
 fn dropped(cx: &Context, limit: Option<Duration>, grace: Duration) -> BoxError {
     let reason = cx.stop_reason().unwrap_or(Class::Cancelled);
-    let text = format!("{}, and it did not return within {grace:?}", told(reason, limit));
+    let text = format!("{}, and it did not return within {grace:?}", told(cx, limit));
     TaskError::new(reason, text).into()
 }
 
@@ -207,14 +216,19 @@ fn dropped(cx: &Context, limit: Option<Duration>, grace: Duration) -> BoxError {
 fn after_stop(cx: &Context, limit: Option<Duration>, error: BoxError) -> BoxError {
     let class = Next::of(&*error).class;
     match cx.stop_reason() {
-        Some(reason) if reason != class && !ends_the_task(class) => {
-            TaskError::new(reason, told(reason, limit)).caused_by(error).into()
+        Some(reason) if reason != class && (may_come_of_stopping(class) || is_cancelled(cx)) => {
+            TaskError::new(reason, told(cx, limit)).caused_by(error).into()
         }
         _ => error,
     }
 }
 
-/// An error of this class ends the task, whatever policy says about other classes.
-const fn ends_the_task(class: Class) -> bool {
-    matches!(class, Class::Permanent | Class::Undecodable | Class::Revoked | Class::Operator)
+/// An error of this class may be nothing but the echo of the stop.
+const fn may_come_of_stopping(class: Class) -> bool {
+    matches!(class, Class::Transient | Class::Panicked | Class::TimedOut | Class::Cancelled)
+}
+
+/// Somebody wants the task gone.
+fn is_cancelled(cx: &Context) -> bool {
+    cx.given_reason() == Some(Class::Cancelled)
 }

@@ -101,27 +101,49 @@ async fn work_that_is_done_within_the_grace_counts_as_done() {
     attempt.await.unwrap();
 }
 
+/// What comes of a handler that answers the stop with an error of this class.
+async fn answer_to_stop(reason: Option<Class>, class: Class) -> (Class, String) {
+    let cx = Context::builder(record()).build();
+    let fails = handler(move |cx: Context| async move {
+        cx.cancelled().await;
+        Err(TaskError::new(class, "own words").into())
+    });
+    let mut attempt = Box::pin(run(guarded(fails), &cx));
+    assert!(timeout(secs(1), &mut attempt).await.is_err());
+    match reason {
+        Some(Class::TimedOut) => {}
+        Some(reason) => cx.stop(reason),
+        None => cx.cancel_token().cancel(),
+    }
+    failure(attempt.await)
+}
+
 #[tokio::test(start_paused = true)]
-async fn a_failure_because_of_the_stop_has_the_reason_for_its_class() {
-    let fails_when_stopped = |error: fn() -> TaskError| {
-        handler(move |cx: Context| async move {
-            cx.cancelled().await;
-            Err(error().into())
-        })
-    };
-    for (error, expected, text) in [
-        (
-            (|| TaskError::transient("connection closed")) as fn() -> TaskError,
-            Class::TimedOut,
-            "its time of 30s was over: connection closed",
-        ),
-        (|| TaskError::lock_conflict("taken"), Class::TimedOut, "its time of 30s was over: taken"),
-        (|| TaskError::permanent("no such page"), Class::Permanent, "no such page"),
-        (|| TaskError::revoked("not wanted"), Class::Revoked, "not wanted"),
-    ] {
-        let cx = Context::builder(record()).build();
-        let result = run(guarded(fails_when_stopped(error)), &cx).await;
-        assert_eq!(failure(result), (expected, text.into()));
+async fn an_error_that_may_come_of_the_stop_gives_way_to_its_reason() {
+    for class in [Class::Transient, Class::Panicked] {
+        let text = "its time of 30s was over: own words";
+        assert_eq!(answer_to_stop(Some(Class::TimedOut), class).await, (Class::TimedOut, text.into()));
+        let text = "its lease was lost: own words";
+        assert_eq!(answer_to_stop(Some(Class::Crashed), class).await, (Class::Crashed, text.into()));
+        let text = "it was asked to stop: own words";
+        assert_eq!(answer_to_stop(None, class).await, (Class::Cancelled, text.into()));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_that_knows_better_stands() {
+    for class in [Class::Permanent, Class::LockConflict, Class::Revoked, Class::NeedsOperator] {
+        let own = (class, "own words".to_owned());
+        assert_eq!(answer_to_stop(Some(Class::TimedOut), class).await, own);
+        assert_eq!(answer_to_stop(None, class).await, own);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_brings_back_a_task_that_was_cancelled() {
+    for class in [Class::Transient, Class::LockConflict, Class::NeedsOperator, Class::Permanent] {
+        let cancelled = (Class::Cancelled, "it was cancelled: own words".to_owned());
+        assert_eq!(answer_to_stop(Some(Class::Cancelled), class).await, cancelled);
     }
 }
 
@@ -142,7 +164,7 @@ async fn a_cancelled_handler_that_does_not_listen_is_dropped_after_its_grace() {
     let cx = Context::builder(record()).build();
     let mut attempt = Box::pin(run(guarded(handler(|_| pending())), &cx));
     assert!(timeout(secs(1), &mut attempt).await.is_err());
-    cx.cancel_token().cancel();
+    cx.stop(Class::Cancelled);
     assert!(timeout(secs(4), &mut attempt).await.is_err());
     let result = timeout(secs(2), &mut attempt).await.expect("the grace is over");
     let text = "it was cancelled, and it did not return within 5s";
@@ -157,7 +179,7 @@ async fn an_attempt_that_is_over_before_it_begins_does_not_begin() {
     assert_eq!(failure(run(never(), &late).await), (Class::TimedOut, text.into()));
     let stopped = Context::builder(record()).build();
     stopped.stop(Class::Revoked);
-    let text = "it was asked to stop (revoked), before it began";
+    let text = "it was asked to stop (revoked) before it began";
     assert_eq!(failure(run(never(), &stopped).await), (Class::Revoked, text.into()));
 }
 
