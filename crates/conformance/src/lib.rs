@@ -2,18 +2,24 @@
 //!
 //! A store's tests write a factory and one line:
 //!
-//! ```ignore
+//! ```
+//! use std::sync::Arc;
+//!
 //! use poolwright_conformance::{ManualHarness, START, suite};
+//! use poolwright_core::{Chance, clock::ManualClock};
+//! use poolwright_store_memory::MemoryStore;
 //!
 //! async fn harness() -> ManualHarness {
 //!     let clock = ManualClock::at(START);
-//!     let broker = MyStore::open(Arc::new(clock.clone())).await.unwrap();
-//!     ManualHarness::new(broker, clock)
+//!     ManualHarness::new(MemoryStore::new(Arc::new(clock.clone()), Chance::seeded(1)), clock)
 //! }
 //!
-//! suite!(harness);                      // every rule that all stores keep
-//! suite!(harness; durable, poison);     // and the groups that this harness can stage
+//! suite!(harness); // every rule that all stores keep
+//! # fn main() {}
 //! ```
+//!
+//! `suite!(harness; durable, poison)` adds the groups that a harness can stage beyond that: closing the store and opening
+//! it again ([`Harness::reopen`]), and damaging a stored record ([`Harness::poison`]).
 //!
 //! Each case becomes a test of its own, `topic::case`, on a fresh harness and a runtime with two threads. The
 //! crate that calls the macro needs `tokio` with `macros` and `rt-multi-thread`.
@@ -26,6 +32,7 @@
 pub mod builders;
 mod cases;
 pub mod harness;
+pub mod model;
 pub mod observe;
 mod stage;
 mod suite;

@@ -17,7 +17,7 @@ use poolwright_core::{NewTask, Settlement, State, TaskRecord, Timestamp};
 use crate::Harness;
 use crate::builders::{LEASE, QUEUE, TaskBuilder, archive, claim, keep, key, queue, queues, retry};
 
-/// How long a case waits for a signal before it calls it lost. Only ever fails.
+/// How long a case waits for a signal before it calls it lost, unless its caller says otherwise. Only ever fails.
 pub const SAFETY: Duration = Duration::from_secs(30);
 
 /// Something a case needed was not there.
@@ -32,12 +32,23 @@ pub(crate) enum Unmet {
 /// A fresh store, and shorthand for what is done to it.
 pub(crate) struct Stage<'h> {
     harness: &'h dyn Harness,
+    safety: Duration,
     claims: AtomicU64,
 }
 
 impl<'h> Stage<'h> {
-    pub(crate) fn new(harness: &'h dyn Harness) -> Self {
-        Self { harness, claims: AtomicU64::new(1) }
+    pub(crate) fn new(harness: &'h dyn Harness, safety: Duration) -> Self {
+        Self { harness, safety, claims: AtomicU64::new(1) }
+    }
+
+    /// How long this case waits for a signal.
+    pub(crate) fn safety(&self) -> Duration {
+        self.safety
+    }
+
+    /// Waits for what must happen; a hang becomes a failure.
+    pub(crate) async fn soon<T>(&self, what: &str, future: impl Future<Output = T>) -> T {
+        soon(self.safety, what, future).await
     }
 
     pub(crate) fn harness(&self) -> &'h dyn Harness {
@@ -260,10 +271,10 @@ pub(crate) fn not_found(id: &str) -> Error {
     Error::NotFound { key: key(QUEUE, id) }
 }
 
-/// Waits for what must happen; a hang becomes a failure.
-pub(crate) async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
-    match tokio::time::timeout(SAFETY, future).await {
+/// [`Stage::soon`] where the stage cannot go along.
+pub(crate) async fn soon<T>(safety: Duration, what: &str, future: impl Future<Output = T>) -> T {
+    match tokio::time::timeout(safety, future).await {
         Ok(value) => value,
-        Err(_) => panic!("waited {SAFETY:?} in vain for {what}"),
+        Err(_) => panic!("waited {safety:?} in vain for {what}"),
     }
 }

@@ -2,10 +2,11 @@
 
 use std::fmt;
 use std::panic::Location;
+use std::time::Duration;
 
 use poolwright_core::BoxFuture;
 
-use crate::stage::Stage;
+use crate::stage::{SAFETY, Stage};
 use crate::{Harness, topic};
 
 /// What a case comes to. What it expects it asserts; an error is a call that failed where none may.
@@ -38,11 +39,22 @@ pub struct Case {
     pub topic: &'static str,
     /// The behaviour.
     pub name: &'static str,
-    run: for<'h> fn(&'h dyn Harness) -> BoxFuture<'h, Outcome>,
+    run: for<'h> fn(&'h dyn Harness, Duration) -> BoxFuture<'h, Outcome>,
 }
 
 impl Case {
-    /// Plays it on a fresh harness.
+    /// The case of this topic and name.
+    ///
+    /// # Panics
+    /// When there is none.
+    #[must_use]
+    pub fn named(topic: &str, name: &str) -> &'static Self {
+        let mut all = CASES.iter().copied().flatten();
+        let found = all.find(|case| case.topic == topic && case.name == name);
+        found.unwrap_or_else(|| panic!("the suite has no case {topic}::{name}"))
+    }
+
+    /// Plays it on a fresh harness, waiting at most [`SAFETY`] for each signal.
     ///
     /// # Errors
     /// [`Failed`] where a call failed that must not.
@@ -50,7 +62,18 @@ impl Case {
     /// # Panics
     /// Where the store broke the rule.
     pub async fn play(&self, harness: &dyn Harness) -> Outcome {
-        (self.run)(harness).await
+        self.play_within(harness, SAFETY).await
+    }
+
+    /// Plays it and waits no longer than this for each signal: for those who know that it will be in vain.
+    ///
+    /// # Errors
+    /// [`Failed`] where a call failed that must not.
+    ///
+    /// # Panics
+    /// Where the store broke the rule.
+    pub async fn play_within(&self, harness: &dyn Harness, safety: Duration) -> Outcome {
+        (self.run)(harness, safety).await
     }
 }
 
@@ -65,8 +88,7 @@ impl fmt::Debug for Case {
 /// # Panics
 /// When the store breaks the rule, or when there is no such case.
 pub async fn run(topic: &str, name: &str, harness: &dyn Harness) {
-    let case = CASES.iter().copied().flatten().find(|case| case.topic == topic && case.name == name);
-    let case = case.unwrap_or_else(|| panic!("the suite has no case {topic}::{name}"));
+    let case = Case::named(topic, name);
     if let Err(failed) = case.play(harness).await {
         panic!("{case:?}: {failed}");
     }
@@ -80,7 +102,7 @@ macro_rules! table {
             Case {
                 topic: stringify!($topic),
                 name: stringify!($case),
-                run: |harness| Box::pin(topic::$topic::$case(Stage::new(harness))),
+                run: |harness, safety| Box::pin(topic::$topic::$case(Stage::new(harness, safety))),
             },
         )+)*]
     };

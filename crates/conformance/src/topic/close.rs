@@ -15,7 +15,7 @@ fn assert_refused<T: std::fmt::Debug>(what: &str, answer: Result<T, Error>) {
 }
 
 async fn refused<T: std::fmt::Debug>(what: &str, call: impl Future<Output = Result<T, Error>>) {
-    assert_refused(what, soon(what, call).await);
+    assert_refused(what, call.await);
 }
 
 pub(crate) async fn a_closed_store_refuses_every_call(s: Stage<'_>) -> Outcome {
@@ -56,9 +56,10 @@ pub(crate) async fn whoever_waits_is_told_of_the_end(s: Stage<'_>) -> Outcome {
     let broker = s.broker();
     let mut watching = broker.watch(queues(&[QUEUE]));
     let mut feed = broker.subscribe().await?;
+    let safety = s.safety();
     let waiting = tokio::spawn(async move {
-        soon("a watch of a closed store", watching.changed()).await;
-        soon("a feed of a closed store", feed.next()).await
+        soon(safety, "a watch of a closed store", watching.changed()).await;
+        soon(safety, "a feed of a closed store", feed.next()).await
     });
     tokio::task::yield_now().await;
     broker.close().await?;

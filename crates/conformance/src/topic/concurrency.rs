@@ -49,9 +49,17 @@ pub(crate) async fn of_a_settlement_and_a_take_over_one_wins(s: Stage<'_>) -> Ou
         s.elapse(LEASE.as_secs()).await;
         let (settler, reaper) = (s.broker(), s.broker());
         let proof = held(&taken);
-        let settling = tokio::spawn(async move { settler.settle(vec![(proof, complete())]).await });
+        let settle = async move { settler.settle(vec![(proof, complete())]).await };
         let request = TakeOver { queues: queues(&[QUEUE]), limit: 9, lease: LEASE };
-        let taking = tokio::spawn(async move { reaper.take_over(request).await });
+        let take_over = async move { reaper.take_over(request).await };
+        // Each is the first to start as often as the other.
+        let (settling, taking) = if round % 2 == 0 {
+            let settling = tokio::spawn(settle);
+            (settling, tokio::spawn(take_over))
+        } else {
+            let taking = tokio::spawn(take_over);
+            (tokio::spawn(settle), taking)
+        };
         let (settled, taken_over) = (settling.await??.remove(0), taking.await??);
         match (settled, taken_over.as_slice()) {
             (Ok(_), []) => assert_eq!(s.find(&id).await?, None),
@@ -183,7 +191,7 @@ pub(crate) async fn producers_and_workers_together_lose_nothing(s: Stage<'_>) ->
         produced??;
     }
     let all = u32::try_from(4 * EACH).expect("is small");
-    let _ended = crate::stage::soon("all tasks to end", done.acquire_many(all)).await?;
+    let _ended = s.soon("all tasks to end", done.acquire_many(all)).await?;
     workers.shutdown().await;
     let stats = s.stats().await?;
     assert_eq!((stats.size(), stats.processed, stats.failed), (0, 4 * EACH, 0));

@@ -16,8 +16,8 @@ fn watch(s: &Stage<'_>) -> Box<dyn Watch> {
 }
 
 /// Asserts that the watch says what has happened since it was made.
-async fn told(mut watch: Box<dyn Watch>, of: &str) {
-    soon(of, watch.changed()).await;
+async fn told(s: &Stage<'_>, mut watch: Box<dyn Watch>, of: &str) {
+    s.soon(of, watch.changed()).await;
 }
 
 /// Polls a future once and drops it.
@@ -32,11 +32,11 @@ async fn poll_once(mut future: BoxFuture<'_, ()>) {
 pub(crate) async fn an_enqueue_wakes(s: Stage<'_>) -> Outcome {
     let watching = watch(&s);
     s.enqueue(task("a")).await?;
-    told(watching, "an enqueue").await;
+    told(&s, watching, "an enqueue").await;
 
     let watching = watch(&s);
     s.enqueue(task("b").after(60)).await?;
-    told(watching, "an enqueue of a delayed task: the next due time may have changed").await;
+    told(&s, watching, "an enqueue of a delayed task: the next due time may have changed").await;
     Ok(())
 }
 
@@ -45,7 +45,7 @@ pub(crate) async fn a_promotion_wakes(s: Stage<'_>) -> Outcome {
     s.elapse(20).await;
     let watching = watch(&s);
     s.promote().await?;
-    told(watching, "a promotion").await;
+    told(&s, watching, "a promotion").await;
     Ok(())
 }
 
@@ -54,7 +54,7 @@ pub(crate) async fn settlements_that_leave_work_wake(s: Stage<'_>) -> Outcome {
         let taken = s.running(task(&format!("t{}", s.claim_id()))).await?;
         let watching = watch(&s);
         s.settle(&taken, settlement.clone()).await?;
-        told(watching, &format!("{settlement:?}")).await;
+        told(&s, watching, &format!("{settlement:?}")).await;
         for task in s.claim(9).await? {
             s.settle(&task, complete()).await?;
         }
@@ -63,7 +63,7 @@ pub(crate) async fn settlements_that_leave_work_wake(s: Stage<'_>) -> Outcome {
     s.enqueue(task("a").run_again()).await?;
     let watching = watch(&s);
     s.settle(&running, complete()).await?;
-    told(watching, "a settlement that started a follow-up").await;
+    told(&s, watching, "a settlement that started a follow-up").await;
     Ok(())
 }
 
@@ -71,13 +71,13 @@ pub(crate) async fn what_an_operator_makes_claimable_wakes(s: Stage<'_>) -> Outc
     s.reach(State::Archived, task("archived")).await?;
     let watching = watch(&s);
     s.broker().run_now(key(QUEUE, "archived")).await?;
-    told(watching, "run_now").await;
+    told(&s, watching, "run_now").await;
 
     s.enqueue(task("a").after(600)).await?;
     for when in [When::After(secs(60)), When::Now] {
         let watching = watch(&s);
         s.broker().reschedule(key(QUEUE, "a"), when).await?;
-        told(watching, &format!("reschedule {when:?}")).await;
+        told(&s, watching, &format!("reschedule {when:?}")).await;
     }
 
     s.enqueue(task("b").after(600)).await?;
@@ -90,7 +90,7 @@ pub(crate) async fn what_an_operator_makes_claimable_wakes(s: Stage<'_>) -> Outc
         reason: String::new(),
     };
     s.broker().bulk(bulk).await?;
-    told(watching, "run_now in bulk").await;
+    told(&s, watching, "run_now in bulk").await;
     Ok(())
 }
 
@@ -99,7 +99,7 @@ pub(crate) async fn the_end_of_a_pause_wakes(s: Stage<'_>) -> Outcome {
     s.settle(&taken, hold("no")).await?;
     let watching = watch(&s);
     s.broker().resume(queue(QUEUE)).await?;
-    told(watching, "resume").await;
+    told(&s, watching, "resume").await;
     Ok(())
 }
 
@@ -107,7 +107,7 @@ pub(crate) async fn a_watch_looks_at_all_its_queues(s: Stage<'_>) -> Outcome {
     let mut watching = s.broker().watch(queues(&["x", "y", "z"]));
     for name in ["z", "x", "y"] {
         s.enqueue(task("a").queue(name)).await?;
-        soon(&format!("an enqueue to {name}"), watching.changed()).await;
+        s.soon(&format!("an enqueue to {name}"), watching.changed()).await;
     }
     Ok(())
 }
@@ -116,14 +116,17 @@ pub(crate) async fn every_watch_is_told(s: Stage<'_>) -> Outcome {
     let watches = [watch(&s), watch(&s), watch(&s)];
     s.enqueue(task("a")).await?;
     for (at, watching) in watches.into_iter().enumerate() {
-        told(watching, &format!("an enqueue, watch {at}")).await;
+        told(&s, watching, &format!("an enqueue, watch {at}")).await;
     }
     Ok(())
 }
 
 pub(crate) async fn one_that_waits_already_is_woken(s: Stage<'_>) -> Outcome {
     let watching = watch(&s);
-    let waiting = tokio::spawn(told(watching, "an enqueue while it waits"));
+    let waiting = {
+        let (mut watching, safety) = (watching, s.safety());
+        tokio::spawn(async move { soon(safety, "an enqueue while it waits", watching.changed()).await })
+    };
     tokio::task::yield_now().await;
     s.enqueue(task("a")).await?;
     waiting.await?;
@@ -135,12 +138,12 @@ pub(crate) async fn a_wait_that_is_dropped_loses_nothing(s: Stage<'_>) -> Outcom
     let mut watching = watch(&s);
     poll_once(watching.changed()).await;
     s.enqueue(task("a")).await?;
-    soon("what happened after a wait was dropped", watching.changed()).await;
+    s.soon("what happened after a wait was dropped", watching.changed()).await;
 
     // Dropped without a poll after it happened.
     s.enqueue(task("b")).await?;
     drop(watching.changed());
-    soon("what a dropped wait would have said", watching.changed()).await;
+    s.soon("what a dropped wait would have said", watching.changed()).await;
     Ok(())
 }
 
@@ -167,7 +170,7 @@ pub(crate) async fn watch_claim_wait_finds_every_task(s: Stage<'_>) -> Outcome {
         s.enqueue(task(&n.to_string())).await?;
         tokio::task::yield_now().await;
     }
-    soon("a worker that waits for the watch alone", worker).await??;
+    s.soon("a worker that waits for the watch alone", worker).await??;
     Ok(())
 }
 
@@ -179,7 +182,7 @@ pub(crate) async fn cancellations_reach_every_listener_in_order(s: Stage<'_>) ->
     }
     for feed in &mut feeds {
         for id in ["a", "b", "c"] {
-            let heard = soon("a cancellation", feed.next()).await;
+            let heard = s.soon("a cancellation", feed.next()).await;
             assert_eq!(heard, Some(Cancel { key: key(QUEUE, id) }));
         }
     }
@@ -190,7 +193,7 @@ pub(crate) async fn a_cancellation_without_listeners_is_no_error(s: Stage<'_>) -
     s.broker().publish(Cancel { key: key(QUEUE, "a") }).await?;
     let mut feed = s.broker().subscribe().await?;
     s.broker().publish(Cancel { key: key(QUEUE, "b") }).await?;
-    let heard = soon("a cancellation", feed.next()).await;
+    let heard = s.soon("a cancellation", feed.next()).await;
     assert_eq!(heard, Some(Cancel { key: key(QUEUE, "b") }), "it listens from now on");
     Ok(())
 }
@@ -204,7 +207,7 @@ pub(crate) async fn a_slow_listener_loses_the_oldest_and_goes_on(s: Stage<'_>) -
     let last = key(QUEUE, &(MANY - 1).to_string());
     let mut before = None;
     loop {
-        let heard = soon("a cancellation", feed.next()).await.expect("the store is open").key;
+        let heard = s.soon("a cancellation", feed.next()).await.expect("the store is open").key;
         let at: usize = heard.id.as_str().parse()?;
         assert!(before < Some(at), "they come in order, each once");
         before = Some(at);
@@ -218,7 +221,7 @@ pub(crate) async fn a_watch_tells_of_one_event_after_another(s: Stage<'_>) -> Ou
     let mut watching = watch(&s);
     for n in 0..20 {
         s.enqueue_all(tasks([format!("a{n}"), format!("b{n}")])).await?;
-        soon("each of many events", watching.changed()).await;
+        s.soon("each of many events", watching.changed()).await;
     }
     Ok(())
 }
