@@ -163,7 +163,7 @@ fn a_task_of_another_type_is_refused_by_name() {
 fn unknown_fields_are_refused_when_the_enum_says_so() {
     #[derive(Debug, Tasks)]
     #[serde(deny_unknown_fields)]
-    #[task(crate = "poolwright_handler")]
+    #[task(crate = "::poolwright_handler")]
     enum Strict {
         One { a: u8 },
     }
