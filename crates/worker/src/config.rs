@@ -50,8 +50,7 @@ impl PoolConfig {
         }
         let mut seen = BTreeSet::new();
         let twice = self.queues().filter(|queue| !seen.insert(&queue.queue));
-        problems
-            .extend(twice.map(|queue| Problem::QueueTwice { pool: pool(), queue: queue.queue.clone() }));
+        problems.extend(twice.map(|queue| Problem::QueueTwice { pool: pool(), queue: queue.queue.clone() }));
         problems
     }
 }

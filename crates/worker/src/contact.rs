@@ -1,17 +1,25 @@
 //! Whether the store answers: said once when it goes away and once when it is back.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use poolwright_broker::Error;
+use tokio::sync::Notify;
 
 /// What the last calls of all loops say about the store.
 #[derive(Debug, Default)]
 pub(crate) struct Contact {
     away: AtomicBool,
     outages: AtomicU64,
+    /// Wakes whoever watches the status.
+    changed: Arc<Notify>,
 }
 
 impl Contact {
+    pub(crate) fn new(changed: Arc<Notify>) -> Self {
+        Self { changed, ..Self::default() }
+    }
+
     /// Learns from the answer to a call.
     pub(crate) fn note<T>(&self, answer: &Result<T, Error>) {
         match answer {
@@ -19,12 +27,14 @@ impl Contact {
                 if !self.away.swap(true, Ordering::Relaxed) {
                     self.outages.fetch_add(1, Ordering::Relaxed);
                     tracing::warn!(%error, "the store is away: what runs goes on, results are kept");
+                    self.changed.notify_waiters();
                 }
             }
             // A refusal is an answer.
             _ => {
                 if self.away.load(Ordering::Relaxed) && self.away.swap(false, Ordering::Relaxed) {
                     tracing::info!("the store is back");
+                    self.changed.notify_waiters();
                 }
             }
         }

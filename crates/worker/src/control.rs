@@ -100,14 +100,15 @@ async fn wind_down(site: &Arc<Site>) {
             () = site.stops.now.cancelled() => {}
         }
     }
-    site.stops.firing.cancel();
-    site.changed.notify_waiters();
+    // Each attempt learns why before its token fires: what ends because of this is given back, not failed.
     for attempt in site.roster.all() {
         attempt.ask(site, Stop::Stopping);
         if site.stops.now.is_cancelled() {
             attempt.drop_future(site);
         }
     }
+    site.stops.firing.cancel();
+    site.changed.notify_waiters();
     patiently(site, options.stop_grace + options.slack * 2, site.until(Site::is_idle)).await;
     let left = site.roster.all();
     for attempt in left.iter().filter(|attempt| !attempt.is_over()) {
@@ -143,12 +144,7 @@ impl Loops {
         self.names.insert(self.running.spawn(work).id(), name);
     }
 
-    fn spawn_on(
-        &mut self,
-        name: &'static str,
-        work: impl Future<Output = ()> + Send + 'static,
-        on: &Handle,
-    ) {
+    fn spawn_on(&mut self, name: &'static str, work: impl Future<Output = ()> + Send + 'static, on: &Handle) {
         self.names.insert(self.running.spawn_on(work, on).id(), name);
     }
 

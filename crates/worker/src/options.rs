@@ -101,8 +101,9 @@ impl Options {
             ("backoff_min", self.backoff_min),
         ];
         let zeros = positive.into_iter().filter(|(_, value)| value.is_zero());
-        let mut problems: Vec<_> =
-            zeros.map(|(option, _)| Problem::BadOption { option, rule: "must be longer than zero" }).collect();
+        let mut problems: Vec<_> = zeros
+            .map(|(option, _)| Problem::BadOption { option, rule: "must be longer than zero" })
+            .collect();
         let mut demand = |holds: bool, option, rule| {
             if !holds {
                 problems.push(Problem::BadOption { option, rule });
@@ -126,10 +127,7 @@ mod tests {
         let names: Vec<_> = bad.problems().iter().map(ToString::to_string).collect();
         assert_eq!(
             names,
-            [
-                "option lease must be longer than zero",
-                "option beat_lasts must be longer than beat_every"
-            ]
+            ["option lease must be longer than zero", "option beat_lasts must be longer than beat_every"]
         );
     }
 }

@@ -173,7 +173,6 @@ fn deal(site: &Arc<Site>, mut asks: Vec<Ask>, reply: ClaimReply, known_empty: &m
     }
     for ask in asks {
         let is_short = !ask.permits.is_empty();
-        known_empty[ask.pool] =
-            is_short.then(|| ask.queues.into_iter().map(|queue| queue.queue).collect());
+        known_empty[ask.pool] = is_short.then(|| ask.queues.into_iter().map(|queue| queue.queue).collect());
     }
 }

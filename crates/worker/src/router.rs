@@ -5,9 +5,12 @@
 
 use std::any::type_name;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+use std::task;
 
-use poolwright_core::{PoolName, TypeName};
-use poolwright_handler::{Handler, Need, States, TaskService, service};
+use poolwright_core::{BoxError, BoxFuture, Class, PoolName, TaskError, TypeName};
+use poolwright_handler::{Handler, Need, Output, States, TaskCall, TaskService, service};
+use tower::{Service, ServiceExt};
 
 use crate::{Error, Problem, Rules};
 
@@ -21,7 +24,7 @@ pub trait Services: Send + Sync {
     fn names(&self) -> Vec<TypeName>;
 }
 
-type Wrap = Box<dyn Fn(&PoolName, &TypeName, TaskService) -> TaskService + Send + Sync>;
+type Wrap = Box<dyn Fn(&PoolName, TaskService) -> TaskService + Send + Sync>;
 
 /// Collects handlers and layers.
 #[derive(Default)]
@@ -76,10 +79,11 @@ impl Router {
         self
     }
 
-    /// Puts layers around all services, once for each pool and type. What is added later goes outside.
+    /// Puts layers around the handlers, once for each pool: the service they get finds the handler of a call by its type.
+    /// What is added later goes outside.
     pub fn wrap(
         &mut self,
-        layers: impl Fn(&PoolName, &TypeName, TaskService) -> TaskService + Send + Sync + 'static,
+        layers: impl Fn(&PoolName, TaskService) -> TaskService + Send + Sync + 'static,
     ) -> &mut Self {
         self.wraps.push(Box::new(layers));
         self
@@ -105,15 +109,15 @@ impl Router {
         if !problems.is_empty() {
             return Err(Error::Refused { problems });
         }
-        let wrapped = |pool: &PoolName, name: &TypeName, route: &Route| {
-            self.wraps.iter().fold(route.service.clone(), |service, wrap| wrap(pool, name, service))
+        let names = self.routes.keys().cloned().collect();
+        let handlers = self.routes.into_iter().map(|(name, route)| (name, route.service)).collect();
+        let handlers = Handlers(Arc::new(handlers));
+        let layered = |pool: &PoolName| {
+            let inner = TaskService::new(handlers.clone());
+            (pool.clone(), self.wraps.iter().fold(inner, |inner, wrap| wrap(pool, inner)))
         };
-        let of_pool = |pool: &PoolName| {
-            let services = self.routes.iter().map(|(name, route)| (name.clone(), wrapped(pool, name, route)));
-            (pool.clone(), services.collect())
-        };
-        let pools = pools.into_iter().map(of_pool).collect();
-        Ok(Routes { names: self.routes.keys().cloned().collect(), pools })
+        let pools = pools.into_iter().map(layered).collect();
+        Ok(Routes { names, pools })
     }
 
     fn add(&mut self, task_type: TypeName, route: Route) {
@@ -126,9 +130,10 @@ impl Router {
     }
 
     fn all_problems(&self, rules: &Rules, states: &States) -> Vec<Problem> {
-        let unknown = self.routes.iter().filter(|(name, _)| !rules.knows(name)).map(|(name, route)| {
-            Problem::UnknownType { handler: route.handler, task_type: name.clone() }
-        });
+        let unknown =
+            self.routes.iter().filter(|(name, _)| !rules.knows(name)).map(|(name, route)| {
+                Problem::UnknownType { handler: route.handler, task_type: name.clone() }
+            });
         let missing = self.routes.values().flat_map(|route| {
             let unmet = route.needs.iter().filter(|need| !states.has(need.id));
             unmet.map(|need| Problem::MissingState { handler: route.handler, state: need.name })
@@ -148,25 +153,50 @@ impl Router {
 
 /// The services of all pools of a process, checked.
 pub struct Routes {
-    names: Vec<TypeName>,
-    pools: HashMap<PoolName, HashMap<TypeName, TaskService>>,
+    names: BTreeSet<TypeName>,
+    pools: HashMap<PoolName, TaskService>,
 }
 
 impl Services for Routes {
     fn find(&self, pool: &PoolName, task_type: &TypeName) -> Option<TaskService> {
-        self.pools.get(pool)?.get(task_type).cloned()
+        let service = self.pools.get(pool)?;
+        self.names.contains(task_type).then(|| service.clone())
     }
 
     fn names(&self) -> Vec<TypeName> {
-        self.names.clone()
+        self.names.iter().cloned().collect()
+    }
+}
+
+/// All handlers behind one service, inside of a pool's layers.
+#[derive(Clone)]
+struct Handlers(Arc<HashMap<TypeName, TaskService>>);
+
+impl Service<TaskCall> for Handlers {
+    type Response = Output;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, Result<Output, BoxError>>;
+
+    fn poll_ready(&mut self, _: &mut task::Context<'_>) -> task::Poll<Result<(), BoxError>> {
+        // Which handler is asked for is known with the call; it is waited for there.
+        task::Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, call: TaskCall) -> Self::Future {
+        match self.0.get(call.context().task_type()) {
+            Some(handler) => Box::pin(handler.clone().oneshot(call)),
+            None => {
+                let text = format!("no handler for the type {}", call.context().task_type());
+                Box::pin(async { Err(TaskError::new(Class::NoHandler, text).into()) })
+            }
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Arc, Mutex};
+    use std::sync::Mutex;
 
-    use poolwright_core::BoxError;
     use poolwright_handler::{Raw, State, TaskType};
     use serde::{Deserialize, Serialize};
 
@@ -237,16 +267,18 @@ mod tests {
     }
 
     #[test]
-    fn layers_are_put_around_each_service_of_each_pool_once() {
+    fn layers_are_put_around_the_handlers_of_each_pool_once() {
         let seen: Arc<Mutex<Vec<String>>> = Arc::default();
         let mut router = Router::new();
         router.handle_as("a", raw).handle_as("b", raw);
-        let note = Arc::clone(&seen);
-        router.wrap(move |pool, name, service| {
-            note.lock().unwrap().push(format!("{pool}/{name}"));
-            service
-        });
+        for layer in ["inner", "outer"] {
+            let note = Arc::clone(&seen);
+            router.wrap(move |pool, service| {
+                note.lock().unwrap().push(format!("{layer} of {pool}"));
+                service
+            });
+        }
         router.build([&pool()], &Rules::default(), &States::default()).unwrap();
-        assert_eq!(*seen.lock().unwrap(), ["core/a", "core/b"]);
+        assert_eq!(*seen.lock().unwrap(), ["inner of core", "outer of core"]);
     }
 }

@@ -7,7 +7,7 @@ use poolwright_broker::{ArchiveLimits, Broker, ServerId};
 use poolwright_core::{Chance, Clock, DeadLetterSink, QueueName, clock::SystemClock};
 use poolwright_handler::States;
 use tokio::runtime::Handle;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Notify, mpsc, watch};
 
 use crate::attempt::bounds::Alarm;
 use crate::cancel::Roster;
@@ -35,7 +35,6 @@ pub struct Server;
 
 impl Server {
     /// Begins to describe a worker on this store.
-    #[must_use]
     pub fn builder(broker: Arc<dyn Broker>) -> Builder {
         Builder {
             broker,
@@ -181,7 +180,7 @@ impl Builder {
         letters: Option<mpsc::Sender<poolwright_core::DeadLetter>>,
     ) -> Result<Site, Error> {
         let limits = self.all_limits(letters.is_some());
-        let (look, changed) = (Arc::default(), Arc::default());
+        let (look, changed) = (Arc::default(), Arc::<Notify>::default());
         let homes = Homes::of(&self.pools);
         let pool = |config: PoolConfig| {
             Ok(Pool {
@@ -203,7 +202,7 @@ impl Builder {
             homes,
             alarm: Alarm::default(),
             leases: Leases::new(self.clock.now()),
-            contact: Contact::default(),
+            contact: Contact::new(Arc::clone(&changed)),
             counters: Counters::default(),
             stops: Stops::default(),
             claiming: AtomicBool::new(true),

@@ -136,7 +136,8 @@ fn conclude(site: &Site, open: Open, outcome: Result<Settled, Error>) {
             return;
         }
     };
-    let tally = if matches!(settlement, Settlement::Complete { .. }) { &pool.completed } else { &pool.failed };
+    let tally =
+        if matches!(settlement, Settlement::Complete { .. }) { &pool.completed } else { &pool.failed };
     if !matches!(settlement, Settlement::Release) {
         tally.add(1);
     }

@@ -102,7 +102,11 @@ impl Site {
     pub(crate) fn hand_in(&self, item: Item) {
         let Err(lost) = self.desk.try_send(item) else { return };
         let (mpsc::error::TrySendError::Full(item) | mpsc::error::TrySendError::Closed(item)) = lost;
-        tell!(error, item.attempt.cx.task(), "ended after its worker did: its task is taken over when its lease expires");
+        tell!(
+            error,
+            item.attempt.cx.task(),
+            "ended after its worker did: its task is taken over when its lease expires"
+        );
     }
 
     pub(crate) fn status(&self) -> Status {

@@ -27,7 +27,8 @@ impl From<&registry::Pool> for PoolConfig {
             queue: weighted.queue.stored.clone(),
             weight: weighted.weight,
         };
-        let borrowed = |lent: &registry::Weighted| Borrowed { queue: weighted(lent), home: lent.queue.home.clone() };
+        let borrowed =
+            |lent: &registry::Weighted| Borrowed { queue: weighted(lent), home: lent.queue.home.clone() };
         Self {
             name: pool.name.clone(),
             workers: count(*pool.workers),

@@ -10,9 +10,8 @@
 
 use std::any::Any;
 
-use poolwright_core::error::describe;
 use poolwright_core::text::error_text;
-use poolwright_core::{BoxError, Class, End, Next, TaskRecord};
+use poolwright_core::{BoxError, Class, End, TaskRecord};
 use poolwright_handler::Output;
 
 use super::stage::Stop;
@@ -48,41 +47,39 @@ pub(crate) fn of(outcome: Outcome, stop: Option<Stop>, task: &TaskRecord) -> Opt
     if stop == Some(Stop::Lost) {
         return None;
     }
-    let (class, after, error) = match outcome {
-        Outcome::Returned(Ok(Output { result })) => return Some(End::Done { result }),
-        Outcome::Returned(Err(error)) => {
-            let Next { class, after } = Next::of(&*error);
-            (class, after, describe(&*error))
+    let own = match outcome {
+        Outcome::Returned(Ok(Output { result })) => End::Done { result },
+        Outcome::Returned(Err(error)) => End::failed(&*error),
+        Outcome::Panicked(words) => {
+            failed(Class::Panicked, &format!("panicked outside of the guard: {words}"))
         }
-        Outcome::Panicked(words) => (Class::Panicked, None, format!("panicked outside of the guard: {words}")),
         Outcome::NoHandler => {
-            let error = format!("no handler of this worker knows the type {}", task.task_type);
-            (Class::NoHandler, None, error)
+            failed(Class::NoHandler, &format!("no handler of this worker knows the type {}", task.task_type))
         }
-        Outcome::Late => {
-            (Class::TimedOut, None, "its deadline had passed before it could start".to_owned())
-        }
+        Outcome::Late => failed(Class::TimedOut, "its deadline had passed before it could start"),
         Outcome::Dropped => match stop {
-            Some(Stop::TimedOut) => (Class::TimedOut, None, overtime(task, "was dropped")),
-            Some(Stop::Cancelled) => (Class::Cancelled, None, "cancelled, and dropped".to_owned()),
-            Some(Stop::Stopping | Stop::Lost) | None => return Some(End::Released),
+            Some(Stop::TimedOut) => failed(Class::TimedOut, &overtime(task, "was dropped")),
+            Some(Stop::Cancelled) => failed(Class::Cancelled, "it was cancelled, and dropped"),
+            Some(Stop::Stopping | Stop::Lost) | None => End::Released,
         },
         Outcome::GivenUp => match stop {
-            Some(Stop::Cancelled) => {
-                (Class::Cancelled, None, "cancelled, but its handler still blocks a thread".to_owned())
-            }
-            _ => (Class::TimedOut, None, overtime(task, "still blocks a thread")),
+            Some(Stop::Cancelled) => failed(Class::Cancelled, "it was cancelled, but still blocks a thread"),
+            _ => failed(Class::TimedOut, &overtime(task, "still blocks a thread")),
         },
     };
-    let (class, after) = match stop {
-        Some(Stop::Cancelled) => (Class::Cancelled, None),
-        Some(Stop::Stopping) if may_come_of_stopping(class) => return Some(End::Released),
+    let End::Failed { class, after, error } = own else { return Some(own) };
+    Some(match stop {
+        Some(Stop::Cancelled) => End::Failed { class: Class::Cancelled, after: None, error },
+        Some(Stop::Stopping) if may_come_of_stopping(class) => End::Released,
         Some(Stop::TimedOut) if matches!(class, Class::Transient | Class::Cancelled) => {
-            (Class::TimedOut, None)
+            End::Failed { class: Class::TimedOut, after: None, error }
         }
-        _ => (class, after),
-    };
-    Some(End::Failed { class, after, error: error_text(&error) })
+        _ => End::Failed { class, after, error },
+    })
+}
+
+fn failed(class: Class, text: &str) -> End {
+    End::Failed { class, after: None, error: error_text(text) }
 }
 
 /// An error that a handler may give only because it was asked to end: it says nothing about the task.
@@ -94,7 +91,10 @@ fn overtime(task: &TaskRecord, fate: &str) -> String {
     match task.deadline {
         Some(deadline) if task.timeout.is_zero() => format!("ran past its deadline {deadline} and {fate}"),
         Some(deadline) => {
-            format!("ran longer than its timeout of {:?} or past its deadline {deadline} and {fate}", task.timeout)
+            format!(
+                "ran longer than its timeout of {:?} or past its deadline {deadline} and {fate}",
+                task.timeout
+            )
         }
         None => format!("ran longer than its timeout of {:?} and {fate}", task.timeout),
     }

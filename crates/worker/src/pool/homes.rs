@@ -41,9 +41,10 @@ impl Homes {
 
     /// Learns from heartbeats; true when an answer changed.
     fn learn(&self, servers: &[ServerBeat], now: Timestamp, fresh: Duration) -> bool {
-        let known = self.wanted.iter().filter_map(|home| {
-            fullness(home, servers, now, fresh).map(|is_full| (home.clone(), is_full))
-        });
+        let known = self
+            .wanted
+            .iter()
+            .filter_map(|home| fullness(home, servers, now, fresh).map(|is_full| (home.clone(), is_full)));
         let known: BTreeMap<_, _> = known.collect();
         let mut full = self.full.lock().unwrap_or_else(PoisonError::into_inner);
         let changed = *full != known;

@@ -9,10 +9,7 @@ use poolwright_core::PoolName;
 use crate::{Borrow, PoolConfig};
 
 /// Own queues always; borrowed ones as the pool's policy says. `home_is_full` answers true where it is not known.
-pub(crate) fn open_queues(
-    pool: &PoolConfig,
-    home_is_full: impl Fn(&PoolName) -> bool,
-) -> Vec<WeightedQueue> {
+pub(crate) fn open_queues(pool: &PoolConfig, home_is_full: impl Fn(&PoolName) -> bool) -> Vec<WeightedQueue> {
     let lent = pool.borrows.iter().filter(|borrowed| match pool.borrow {
         Borrow::Always => true,
         Borrow::WhenHomeIsFull => home_is_full(&borrowed.home),

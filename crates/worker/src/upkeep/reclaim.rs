@@ -55,8 +55,7 @@ async fn reclaim(site: &Site) {
 /// All that have expired by now.
 async fn take_over(site: &Site) -> Result<(), Error> {
     loop {
-        let request =
-            TakeOver { queues: site.queues.clone(), limit: LIMIT, lease: site.options.lease };
+        let request = TakeOver { queues: site.queues.clone(), limit: LIMIT, lease: site.options.lease };
         let dead = site.call(site.broker.take_over(request)).await?;
         if dead.is_empty() {
             return Ok(());

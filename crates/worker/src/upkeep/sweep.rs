@@ -28,7 +28,10 @@ async fn sweep(site: &Site) -> Result<(), Error> {
     loop {
         let swept = site.call(site.broker.sweep(site.limits.clone())).await?;
         if swept.trimmed > 0 {
-            tracing::warn!(tasks = swept.trimmed, "archived tasks beyond the limits of their queues were removed");
+            tracing::warn!(
+                tasks = swept.trimmed,
+                "archived tasks beyond the limits of their queues were removed"
+            );
         }
         if swept.expired > 0 {
             tracing::debug!(tasks = swept.expired, "completed tasks were removed after their retention");
