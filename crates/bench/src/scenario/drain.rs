@@ -1,0 +1,56 @@
+//! How many tasks a second one process works off.
+
+use std::time::Instant;
+
+use anyhow::Result;
+use poolwright_core::BoxError;
+use poolwright_handler::{Raw, States};
+
+use crate::bare::Bare;
+use crate::figure::Figure;
+use crate::world::{PAYLOAD, World, pool, worker};
+
+async fn nothing(_: Raw) -> Result<(), BoxError> {
+    Ok(())
+}
+
+/// `drained` tasks out of `pending`, from the start of the worker until the last of them is settled.
+pub(crate) async fn from(world: &World, pending: usize, drained: usize, workers: u32) -> Result<Figure> {
+    let store = world.store()?;
+    world.preload(&*store, "bench", pending).await?;
+    let began = Instant::now();
+    let running = worker(&store, vec![pool("bench", workers)], States::default(), nothing)?;
+    let goal = drained as u64;
+    running.until(|status| status.counts.completed >= goal).await;
+    let took = began.elapsed();
+    running.stop_now();
+    running.wait().await;
+    store.close().await?;
+    Ok(Figure::rate(format!("drain, {workers} workers, {pending} pending"), drained, took))
+}
+
+/// The bare loop: claims and completions in batches.
+pub(crate) fn bare(world: &World, tasks: usize, batch: usize) -> Result<Figure> {
+    let mut bare = Bare::open(&world.file("bare"), world.synchronous())?;
+    for _ in 0..tasks / 1_000 {
+        bare.enqueue(1_000, &PAYLOAD)?;
+    }
+    let began = Instant::now();
+    let mut done = 0;
+    loop {
+        match bare.drain(batch)? {
+            0 => break,
+            some => done += some,
+        }
+    }
+    Ok(Figure::rate(format!("bare loop: claim and complete, batches of {batch}"), done, began.elapsed()))
+}
+
+/// The first 50 thousand of a large backlog against those of a small one.
+pub(crate) async fn backlog(world: &World, large: usize, workers: u32) -> Result<Vec<Figure>> {
+    const SMALL: usize = 50_000;
+    let small = from(world, SMALL, SMALL, workers).await?;
+    let deep = from(world, large, SMALL, workers).await?;
+    let ratio = Figure::share(format!("backlog: {large} / {SMALL} pending"), deep.value / small.value, "×");
+    Ok(vec![small, deep, ratio])
+}
