@@ -130,7 +130,7 @@ impl Client {
     /// Sends what the requests of one call came to, and puts each outcome in its place.
     pub(crate) async fn submit(&self, built: Vec<Result<NewTask, Error>>) -> Vec<Result<Enqueued, Error>> {
         let span = tracing::info_span!(
-            "enqueue",
+            "poolwright.enqueue",
             otel.kind = "producer",
             tasks = built.len(),
             task_id = tracing::field::Empty,

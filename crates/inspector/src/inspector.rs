@@ -3,14 +3,14 @@
 use std::fmt;
 use std::sync::Arc;
 
-use poolwright_broker::{Broker, Cursor, Find, Found, PageRequest};
-use poolwright_core::{State, TaskId, TaskKey, TaskRecord};
+use poolwright_broker::{Broker, Cursor, Find, PageRequest};
+use poolwright_core::{State, TaskId, TaskKey, TaskRecord, TypeName};
 use poolwright_ledger::Ledger;
 use poolwright_registry::Topology;
 use serde::Serialize;
 
 use crate::view::{self, Workers};
-use crate::{Error, Letters, TaskView, Which};
+use crate::{Error, Letters, TaskView, Which, queues};
 
 /// How many tasks a page has when nobody says.
 pub const PAGE_SIZE: u32 = 20;
@@ -50,6 +50,37 @@ pub struct TaskPage {
     /// Where it begins.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<Cursor>,
+}
+
+/// Tasks of one subject or scope.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct FoundTasks {
+    /// The tasks, in any order.
+    pub tasks: Vec<FoundTask>,
+    /// Nothing else matches. False when the limit was reached or a part of the store could not be looked at.
+    pub complete: bool,
+}
+
+/// A task that was found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct FoundTask {
+    /// Its key, for acts on it.
+    #[serde(serialize_with = "id_of")]
+    #[serde(rename = "id")]
+    pub key: TaskKey,
+    /// Its queue, as the file calls it.
+    pub queue: String,
+    /// What it is.
+    #[serde(rename = "type")]
+    pub task_type: TypeName,
+    /// Its state.
+    pub state: State,
+}
+
+fn id_of<S: serde::Serializer>(key: &TaskKey, out: S) -> Result<S::Ok, S::Error> {
+    key.id.serialize(out)
 }
 
 impl TaskInspector {
@@ -126,8 +157,15 @@ impl TaskInspector {
     ///
     /// # Errors
     /// [`Error::Store`].
-    pub async fn find(&self, what: Find, limit: u32) -> Result<Found, Error> {
-        Ok(self.broker.find(what, limit).await?)
+    pub async fn find(&self, what: Find, limit: u32) -> Result<FoundTasks, Error> {
+        let found = self.broker.find(what, limit).await?;
+        let tasks = found.tasks.into_iter().map(|(key, state, task_type)| FoundTask {
+            queue: queues::shown_name(&self.topology, &key.queue),
+            key,
+            task_type,
+            state,
+        });
+        Ok(FoundTasks { tasks: tasks.collect(), complete: found.complete })
     }
 
     /// The key of a task. Its queue exists; whether the task does is checked only for an id without a queue.

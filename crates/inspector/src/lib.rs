@@ -29,7 +29,7 @@ mod which;
 pub use action::Action;
 pub use cancel::Cancelled;
 pub use error::Error;
-pub use inspector::{PAGE_SIZE, PAGE_SIZE_MAX, TaskInspector, TaskPage};
+pub use inspector::{FoundTask, FoundTasks, PAGE_SIZE, PAGE_SIZE_MAX, TaskInspector, TaskPage};
 pub use letters::{LetterListing, LetterView, Letters, REPLAY_OF, ReplayReport, ReplayView};
 pub use pools::{PoolView, RunningView, ServerView};
 pub use queues::{DayView, QueueView};

@@ -196,3 +196,65 @@ fn is_zero(number: &u32) -> bool {
 fn is_false(flag: &bool) -> bool {
     !*flag
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use poolwright_core::task::Progress;
+    use poolwright_core::{NewTask, QueueName};
+    use std::collections::BTreeSet;
+
+    /// A record with every field in use at once, which no state has.
+    fn full() -> TaskRecord {
+        let at = Timestamp::from_secs(1_000);
+        let new = NewTask::new(
+            QueueName::new("q").unwrap(),
+            TaskId::new("a").unwrap(),
+            TypeName::new("t").unwrap(),
+            &b"{}"[..],
+        );
+        TaskRecord {
+            key: new.key,
+            task_type: new.task_type,
+            state: State::Active,
+            payload: new.payload,
+            headers: new.headers,
+            max_retry: 1,
+            retried: 1,
+            deferrals: 1,
+            crashes: 1,
+            timeout: new.timeout,
+            deadline: Some(at),
+            retention: new.retention,
+            unique: None,
+            subjects: vec![],
+            scopes: vec![],
+            tenant: None,
+            enqueued_at: at,
+            pending_since: Some(at),
+            due: Some(at),
+            started_at: Some(at),
+            lease_until: Some(at),
+            token: None,
+            failed: Some(poolwright_core::task::Failure { class: Class::Transient, error: "x".into(), at }),
+            completed_at: Some(at),
+            expires_at: Some(at),
+            result: None,
+            progress: Some(Progress { done: 0.5, note: "half".into(), at }),
+            cancel_requested: true,
+            runs_again: false,
+        }
+    }
+
+    #[test]
+    fn no_payload_field_can_take_the_name_of_a_field_of_the_view() {
+        let topology = Topology::simple([("q", 1)]).task("t", "q").build().unwrap();
+        let workers = Workers(HashMap::from([(full().key, "host:1".to_owned())]));
+        let view = task(&topology, &full(), &workers, Timestamp::MAX);
+        let json = serde_json::to_value(&view).unwrap();
+        let names: BTreeSet<&str> = json.as_object().unwrap().keys().map(String::as_str).collect();
+        let own: BTreeSet<&str> = OWN.into_iter().chain(["enqueued_at"]).collect();
+        assert_eq!(names, own);
+        assert!(names.iter().all(|name| is_own(name)) && !is_own("knowledge_id"));
+    }
+}

@@ -9,6 +9,7 @@ use poolwright_client::{Client, Inject};
 use poolwright_core::{Chance, Clock, DeadLetterSink, PoolName, TypeName};
 use poolwright_handler::States;
 use poolwright_inspector::TaskInspector;
+use poolwright_middleware::{Options as StackOptions, Stack};
 use poolwright_registry::{Pool, TaskRules, Topology};
 use poolwright_worker::{
     Error as WorkerError, Options, PoolConfig, Routes, Rules, Running, Server, Services,
@@ -43,8 +44,12 @@ impl Assembly {
         clock: Arc<dyn Clock>,
         chance: Chance,
     ) -> Result<Self, Error> {
-        let Orchestrator { topology, mut states, mut router, stack, sinks, tune, mut problems, .. } = from;
+        let Orchestrator { topology, mut states, mut router, layers, sinks, tune, mut problems, .. } = from;
         let pools = chosen(&topology, from.pools, &mut problems);
+        let mut options = plan::options(&topology);
+        tune.into_iter().for_each(|change| change(&mut options));
+        let stack = Stack::new(StackOptions { stop_grace: options.stop_grace });
+        let stack = layers.into_iter().fold(stack, |stack, add| add(stack));
         for name in stack.pools() {
             problems.extend(topology.require_pool(name).err().map(|why| unknown("layer_for_pool", why)));
         }
@@ -69,8 +74,6 @@ impl Assembly {
         let routes = checked(router.build(&names, &rules, &states), problems)?;
         warn_of_silent_types(&served, &routes);
 
-        let mut options = plan::options(&topology);
-        tune.into_iter().for_each(|change| change(&mut options));
         Ok(Self {
             services: Arc::new(Chain::new(routes, &stack, &names)),
             sink: Arc::new(Sinks { ledger: stores.ledger.clone(), others: sinks }),

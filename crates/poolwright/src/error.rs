@@ -19,7 +19,7 @@ pub enum Error {
         problems: Vec<Problem>,
     },
     /// The URL names no store that this build knows.
-    #[error("{why}; known are {known}")]
+    #[error("{why} (known are {known})")]
     UnknownStore {
         /// What is wrong with the URL.
         why: String,

@@ -2,7 +2,8 @@
 //!
 //! # From nothing to a running worker
 //!
-//! ```no_run
+#![cfg_attr(feature = "sqlite", doc = "```no_run")]
+#![cfg_attr(not(feature = "sqlite"), doc = "```text")]
 #![doc = include_str!("../examples/quickstart.rs")]
 //! ```
 //!

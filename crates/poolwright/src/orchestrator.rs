@@ -8,7 +8,7 @@ use poolwright_client::Witness;
 use poolwright_core::clock::SystemClock;
 use poolwright_core::{Chance, Clock, DeadLetterSink, PoolName, SettingsSource, TypeName};
 use poolwright_handler::{Handler, States, TaskService};
-use poolwright_middleware::stack::{Options as StackOptions, Stack, UserLayer};
+use poolwright_middleware::stack::{Stack, UserLayer};
 use poolwright_registry::{Loader, Topology, Warning};
 use poolwright_worker::{Options, Report, Router};
 
@@ -53,7 +53,7 @@ pub struct Orchestrator {
     chance: Chance,
     pub(crate) states: States,
     pub(crate) router: Router,
-    pub(crate) stack: Stack,
+    pub(crate) layers: Vec<AddLayer>,
     pub(crate) pools: Option<Vec<String>>,
     pub(crate) sinks: Vec<Arc<dyn DeadLetterSink>>,
     pub(crate) tune: Vec<Tune>,
@@ -63,6 +63,9 @@ pub struct Orchestrator {
 }
 
 pub(crate) type Tune = Box<dyn FnOnce(&mut Options) + Send>;
+
+/// Adds one layer of the user to a stack, whose own options are known only at the start.
+pub(crate) type AddLayer = Box<dyn FnOnce(Stack) -> Stack + Send>;
 
 /// Where the topology came from: it is read again at the start, with the settings of the ledger over it.
 enum Source {
@@ -76,6 +79,16 @@ struct StoresAt {
     broker: Option<String>,
     ledger: Option<String>,
     made: Option<Stores>,
+}
+
+impl StoresAt {
+    async fn open(self, clock: Arc<dyn Clock>, chance: Chance) -> Result<Stores, Error> {
+        match (self.made, self.broker) {
+            (Some(stores), _) => Ok(stores),
+            (None, Some(broker)) => Stores::open_with(&broker, self.ledger.as_deref(), clock, chance).await,
+            (None, None) => Err(Error::Refused { problems: vec![Problem::NoStore] }),
+        }
+    }
 }
 
 impl Orchestrator {
@@ -94,7 +107,6 @@ impl Orchestrator {
 
     /// Takes a topology that was made in code or parsed before. No settings are asked: it is as it is.
     pub fn new(topology: Topology) -> Self {
-        let stop_grace = topology.runtime().stop_grace;
         Self {
             source: Source::Made,
             topology,
@@ -104,7 +116,7 @@ impl Orchestrator {
             chance: Chance::from_entropy(),
             states: States::default(),
             router: Router::new(),
-            stack: Stack::new(StackOptions { stop_grace }),
+            layers: Vec::new(),
             pools: None,
             sinks: Vec::new(),
             tune: Vec::new(),
@@ -162,14 +174,14 @@ impl Orchestrator {
     /// A layer around every handler. The first one added is outermost; all stand inside the attempt's span, and outside
     /// the guard that turns timeouts, cancels and panics into errors.
     pub fn layer(mut self, layer: impl UserLayer) -> Self {
-        self.stack = self.stack.user_layer(layer);
+        self.layers.push(Box::new(|stack| stack.user_layer(layer)));
         self
     }
 
     /// A layer around every handler that this pool runs, inside those for all.
     pub fn layer_for_pool(mut self, pool: &str, layer: impl UserLayer) -> Self {
         match PoolName::new(pool) {
-            Ok(name) => self.stack = self.stack.pool_layer(name, layer),
+            Ok(name) => self.layers.push(Box::new(|stack| stack.pool_layer(name, layer))),
             Err(why) => self.problems.push(unknown("layer_for_pool", why)),
         }
         self
@@ -178,7 +190,7 @@ impl Orchestrator {
     /// A layer around the handler of this type, inside those for its pool.
     pub fn layer_for_type(mut self, task_type: &str, layer: impl UserLayer) -> Self {
         match TypeName::new(task_type) {
-            Ok(name) => self.stack = self.stack.type_layer(name, layer),
+            Ok(name) => self.layers.push(Box::new(|stack| stack.type_layer(name, layer))),
             Err(why) => self.problems.push(unknown("layer_for_type", why)),
         }
         self
@@ -233,12 +245,9 @@ impl Orchestrator {
     /// # Errors
     /// [`Error::Refused`] with everything that is wrong, and whatever opening the store may bring.
     pub async fn start(mut self) -> Result<Running, Error> {
-        let made = self.stores.made.take();
-        let owns_stores = made.is_none();
-        let stores = match made {
-            Some(stores) => stores,
-            None => self.open().await?,
-        };
+        let at = std::mem::take(&mut self.stores);
+        let owns_stores = at.made.is_none();
+        let stores = at.open(self.clock.clone(), self.chance.clone()).await?;
         match self.launch(stores.clone(), owns_stores).await {
             Ok(running) => Ok(running),
             Err(error) => {
@@ -257,14 +266,6 @@ impl Orchestrator {
     /// As [`start`](Self::start); [`Error::Failed`] when the worker ended because of a bug.
     pub async fn run(self) -> Result<Report, Error> {
         self.start().await?.until_signal().await
-    }
-
-    async fn open(&self) -> Result<Stores, Error> {
-        let Some(broker) = &self.stores.broker else {
-            return Err(Error::Refused { problems: vec![Problem::NoStore] });
-        };
-        let (clock, chance) = (self.clock.clone(), self.chance.clone());
-        Stores::open_with(broker, self.stores.ledger.as_deref(), clock, chance).await
     }
 
     async fn launch(self, stores: Stores, owns_stores: bool) -> Result<Running, Error> {
@@ -303,7 +304,7 @@ impl std::fmt::Debug for Orchestrator {
         f.debug_struct("Orchestrator")
             .field("file", &self.topology.name())
             .field("states", &self.states)
-            .field("stack", &self.stack)
+            .field("layers", &self.layers.len())
             .field("pools", &self.pools)
             .finish_non_exhaustive()
     }

@@ -70,18 +70,28 @@ impl fmt::Debug for Stores {
 }
 
 async fn open(url: &str, clock: Arc<dyn Clock>, chance: Chance) -> Result<Stores, Error> {
-    let Some((scheme, rest)) = url.split_once(':') else {
+    let Some((scheme, _)) = url.split_once(':') else {
         return Err(unknown(format!("`{url}` names no kind of store, did you mean `sqlite://{url}`?")));
     };
     match scheme {
         #[cfg(feature = "sqlite")]
         "sqlite" => sqlite(url, clock, chance).await,
         #[cfg(feature = "memory")]
-        "memory" if rest.is_empty() => Ok(Stores::memory(clock, chance)),
-        #[cfg(feature = "memory")]
-        "memory" => Err(unknown(format!("a store in memory has no name, this one is `{rest}`"))),
-        // What follows the scheme may hold a password.
-        _ => Err(unknown(missing(scheme))),
+        "memory" => memory(url, clock, chance),
+        _ => {
+            // A build without any store has no use for them.
+            drop((clock, chance));
+            // What follows the scheme may hold a password.
+            Err(unknown(missing(scheme)))
+        }
+    }
+}
+
+#[cfg(feature = "memory")]
+fn memory(url: &str, clock: Arc<dyn Clock>, chance: Chance) -> Result<Stores, Error> {
+    match url {
+        "memory:" => Ok(Stores::memory(clock, chance)),
+        _ => Err(unknown(format!("a store in memory has no name, expected `memory:` and got `{url}`"))),
     }
 }
 
@@ -125,10 +135,10 @@ mod tests {
     async fn an_unknown_store_is_refused_and_the_known_ones_are_named() {
         assert_eq!(
             refusal("tasks.db").await,
-            "`tasks.db` names no kind of store, did you mean `sqlite://tasks.db`?; known are sqlite://PATH and memory:"
+            "`tasks.db` names no kind of store, did you mean `sqlite://tasks.db`? (known are sqlite://PATH and memory:)"
         );
         let kafka = refusal("kafka://me:secret@host").await;
-        assert!(kafka.starts_with("there is no store for `kafka:`; known are "), "{kafka}");
+        assert!(kafka.starts_with("there is no store for `kafka:` (known are "), "{kafka}");
         assert!(!kafka.contains("secret"));
         assert!(refusal("redis://localhost").await.contains("comes with a later release"));
         assert!(refusal("memory:mine").await.contains("has no name"));

@@ -1,6 +1,5 @@
 //! The test kit, as users use it.
 
-#![cfg(feature = "memory")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::sync::Arc;

@@ -188,8 +188,10 @@ async fn tasks_of_a_subject_are_found() {
     let key = stage.put_task(task, State::Archived).await;
     stage.put("default", "b", State::Pending).await;
     let found = stage.inspector.find(Find::Subject(Subject::new("knowledge", "kn_1")), 10).await.unwrap();
-    assert_eq!((found.tasks[0].0.clone(), found.tasks[0].1, found.tasks.len()), (key, State::Archived, 1));
-    assert!(found.complete);
+    assert_eq!((&found.tasks[0].key, found.tasks[0].state, found.tasks.len()), (&key, State::Archived, 1));
+    let json = serde_json::to_value(&found).unwrap();
+    let task = json!({ "id": "a", "queue": "default", "type": "document:process", "state": "archived" });
+    assert_eq!(json, json!({ "tasks": [task], "complete": true }));
 }
 
 #[tokio::test]
