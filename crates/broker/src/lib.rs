@@ -24,9 +24,9 @@
 //!    delay, or is run by hand goes to the end. A released one goes back to where it was, before all that came later, with the `pending_since` it had. Lists
 //!    ordered by a time are ordered by id (bytewise) where the times are equal.
 //! 5. **Locks leak on no path.** A unique lock is its task's until the task is gone, completed, archived or
-//!    quarantined, or until its time is over. Nobody but the holder frees it: once its time is over another may take it, and then it is the other's.
-//!    It lasts until the later of due time and enqueue, plus `lasts`. `run_now` does not take it again, `reschedule` does
-//!    not move its end.
+//!    quarantined, or until its time is over. Nobody but the holder frees it: once its time is over another may take
+//!    it, and then it is the other's. It lasts until the later of due time and enqueue, plus `lasts`. `run_now` does not
+//!    take it again, `reschedule` does not move its end.
 //! 6. **Cancel survives.** The flag stays until the task ends; it outlives `Retry` (except one of class cancelled),
 //!    `Release` and `Hold`. A claim that meets a flagged task discards it and takes the next. `run_now` clears it.
 //! 7. **Every exit cleans up**: lease, lock, subject index.
@@ -76,6 +76,7 @@ pub trait Broker: Submit + Dispatch + Upkeep + Inspect + Signal + 'static {
     /// What kind of store it is and where, for messages: `sqlite:tasks.db`. Without secrets.
     fn describe(&self) -> String;
 
-    /// Ends background work and flushes what is buffered. Calls after it are refused.
+    /// Ends background work and flushes what is buffered. Calls after it are refused, but for `now`, `describe` and another
+    /// close, which is no error. Watches return once, feeds give none.
     fn close(&self) -> Reply<'_, ()>;
 }

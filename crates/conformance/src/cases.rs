@@ -70,6 +70,7 @@ macro_rules! cases {
                 an_empty_queue_of_any_weight_blocks_no_other
                 pools_of_one_claim_are_served_in_their_order
                 a_resent_claim_gets_the_same_tasks_again
+                a_resent_claim_keeps_its_order_across_queues
                 a_resent_claim_that_finds_nothing_claims_anew
                 a_claim_that_is_not_resent_takes_new_tasks_under_the_same_id
                 a_resent_claim_does_not_get_what_another_took_over
@@ -158,6 +159,8 @@ macro_rules! cases {
                 an_extension_tells_of_the_request
                 whoever_takes_over_sees_the_flag
                 a_flag_dies_with_its_task
+                a_paused_queue_discards_nothing
+                discarding_what_is_flagged_needs_a_slot
             }
             retention {
                 a_completed_task_is_swept_when_its_time_is_over_and_not_before
@@ -181,6 +184,7 @@ macro_rules! cases {
                 completed_tasks_want_no_letter
                 a_full_archive_is_trimmed_in_bounded_steps
                 spared_tasks_alone_are_no_reason_to_sweep_again
+                an_end_whose_place_a_follow_up_took_is_not_here_to_be_recorded
             }
             index {
                 tasks_are_found_in_all_queues_and_states
@@ -291,6 +295,15 @@ macro_rules! cases {
                 any_id_is_an_id
                 any_name_is_a_queue_a_type_a_subject_and_a_lock
                 headers_of_any_text_are_kept
+            }
+            limits {
+                a_delay_without_end_waits_for_ever
+                a_retry_without_end_waits_for_ever
+                a_lease_without_end_is_never_taken_over
+                a_retention_without_end_keeps_for_ever
+                a_lock_without_end_is_held_for_ever
+                limits_without_end_come_out_as_long_ones
+                a_heartbeat_without_end_lasts
             }
             concurrency {
                 twenty_claimers_get_no_task_twice

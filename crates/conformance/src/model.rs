@@ -12,7 +12,7 @@ mod step;
 mod view;
 
 use crate::Harness;
-use crate::observe::differences;
+use crate::observe::text_differences;
 
 use dice::Dice;
 use side::Side;
@@ -33,7 +33,7 @@ pub async fn run(seed: u64, steps: usize, left: &dyn Harness, right: &dyn Harnes
         let step = Step::roll(&mut dice, &left);
         story.push(format!("{at:4} {step}"));
         let (said_left, said_right) = (left.play(&step).await, right.play(&step).await);
-        if let Some(text) = differences(&said_left, &said_right) {
+        if let Some(text) = text_differences(&said_left, &said_right) {
             part(seed, &story, "the answers differ", &text);
         }
         let (seen_left, seen_right) = (View::of(&mut left).await, View::of(&mut right).await);

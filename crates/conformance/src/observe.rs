@@ -17,17 +17,27 @@ pub fn differences<T: std::fmt::Debug + PartialEq>(left: &T, right: &T) -> Optio
     if left == right {
         return None;
     }
-    let (left, right) = (format!("{left:#?}"), format!("{right:#?}"));
-    let lines: Vec<String> = match left.lines().count() == right.lines().count() {
-        true => left
-            .lines()
-            .zip(right.lines())
-            .filter(|(l, r)| l != r)
-            .map(|(l, r)| format!("  left  {}\n  right {}", l.trim(), r.trim()))
-            .collect(),
-        false => vec![format!("  left  {left}\n  right {right}")],
+    text_differences(&format!("{left:#?}"), &format!("{right:#?}"))
+}
+
+/// The lines in which two texts differ; none when they agree.
+///
+/// Texts of as many lines are compared line by line; of others, all between the first and the last difference is shown.
+#[must_use]
+pub fn text_differences(left: &str, right: &str) -> Option<String> {
+    let (left, right): (Vec<_>, Vec<_>) = (left.lines().collect(), right.lines().collect());
+    let pairs = || left.iter().zip(&right);
+    let show = |side: &str, lines: &[&str]| {
+        lines.iter().map(|line| format!("  {side} {}\n", line.trim_end())).collect::<String>()
     };
-    Some(lines.join("\n"))
+    if left.len() == right.len() {
+        let lines = pairs().filter(|(l, r)| l != r).map(|(l, r)| show("left ", &[l]) + &show("right", &[r]));
+        return Some(lines.collect::<String>()).filter(|text| !text.is_empty());
+    }
+    let start = pairs().take_while(|(l, r)| l == r).count();
+    let end = left.iter().rev().zip(right.iter().rev()).take_while(|(l, r)| l == r).count();
+    let end = end.min(left.len().min(right.len()) - start);
+    Some(show("left ", &left[start..left.len() - end]) + &show("right", &right[start..right.len() - end]))
 }
 
 /// Asserts that two records agree in everything but the value of their tokens.
@@ -78,5 +88,29 @@ pub fn fresh(task: &NewTask, now: Timestamp) -> TaskRecord {
         progress: None,
         cancel_requested: false,
         runs_again: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_of_as_many_lines_are_compared_line_by_line() {
+        assert_eq!(text_differences("a\nb\nc", "a\nb\nc"), None);
+        assert_eq!(text_differences("a\nb\nc", "a\nx\nc").as_deref(), Some("  left  b\n  right x\n"));
+    }
+
+    #[test]
+    fn of_texts_of_other_lengths_the_middle_is_shown() {
+        assert_eq!(text_differences("a\nb\nc", "a\nc").as_deref(), Some("  left  b\n"));
+        assert_eq!(text_differences("a\na", "a\na\na").as_deref(), Some("  right a\n"));
+        assert_eq!(text_differences("", "a").as_deref(), Some("  right a\n"));
+    }
+
+    #[test]
+    fn values_that_print_alike_are_alike() {
+        assert_eq!(differences(&[1, 2], &[1, 2]), None);
+        assert!(differences(&[1, 2], &[1, 3]).is_some_and(|text| text.contains("left      2")));
     }
 }

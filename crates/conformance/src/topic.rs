@@ -13,6 +13,7 @@ pub(crate) mod follow_up;
 pub(crate) mod ids;
 pub(crate) mod index;
 pub(crate) mod lease;
+pub(crate) mod limits;
 pub(crate) mod operator;
 pub(crate) mod paging;
 pub(crate) mod payload;

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use poolwright_broker::{
     Claim, ClaimReply, ClaimRequest, Demand, Dispatch, Error, Extension, Held, Lottery, Reply, Settled,
 };
-use poolwright_core::{QueueName, Settlement, Timestamp};
+use poolwright_core::{Settlement, Timestamp};
 
 use crate::MemoryStore;
 use crate::state::{Claimant, Content, Queue};
@@ -72,7 +72,7 @@ fn queue_of<'a>(content: &'a mut Content, held: &Held) -> Result<&'a mut Queue, 
     content.queues.get_mut(&held.key.queue).ok_or_else(|| Error::NotFound { key: held.key.clone() })
 }
 
-/// What is left of a claim whose reply was lost: pool by pool in the order of the demands, as it was served.
+/// What is left of a claim whose reply was lost, in the order in which it was served.
 fn claimed_before(content: &Content, request: &ClaimRequest) -> Vec<Claim> {
     let mut claims: Vec<_> =
         content.queues.values().flat_map(|queue| queue.claimed_under(request.id)).collect();
@@ -84,9 +84,10 @@ fn claimed_before(content: &Content, request: &ClaimRequest) -> Vec<Claim> {
 fn serve(content: &mut Content, demand: &Demand, by: &Claimant<'_>, now: Timestamp, reply: &mut ClaimReply) {
     let mut lottery = Lottery::new(demand.seed, demand.queues.iter().map(|queue| queue.weight));
     for _ in 0..demand.slots {
+        let turn = content.next_turn();
         let found = lottery.draw().iter().find_map(|&at| {
-            let name: &QueueName = &demand.queues[at].queue;
-            content.queues.get_mut(name)?.claim(by, now, &mut reply.discarded)
+            let queue = content.queues.get_mut(&demand.queues[at].queue)?;
+            queue.claim(by, turn, now, &mut reply.discarded)
         });
         match found {
             Some(task) => reply.claims.push(Claim { pool: by.pool.clone(), task }),

@@ -1,6 +1,6 @@
 //! What the store knows: the queues and the servers, as plain structures under one lock.
 //!
-//! Invariant: queues share nothing. Whatever happens to a task happens in its [`Queue`], in one call.
+//! Invariant: queues share nothing but the count of claims. Whatever happens to a task happens in its [`Queue`], in one call.
 
 mod attempt;
 mod count;
@@ -29,6 +29,7 @@ pub(crate) struct Content {
     pub(crate) queues: BTreeMap<QueueName, Queue>,
     /// The last heartbeats, and until when each lasts.
     pub(crate) servers: BTreeMap<ServerId, (ServerBeat, Timestamp)>,
+    last_turn: i64,
 }
 
 impl Content {
@@ -39,6 +40,12 @@ impl Content {
             self.queues.insert(name.clone(), Queue::new(name.clone()));
         }
         self.queues.get_mut(name).expect("it was there or was put there")
+    }
+
+    /// The place of the next claimed task among all that ever were: a claim takes from many queues, and its order is one.
+    pub(crate) const fn next_turn(&mut self) -> i64 {
+        self.last_turn += 1;
+        self.last_turn
     }
 
     /// The queues that got something to wait for since the last call.

@@ -15,8 +15,8 @@ use crate::observe::without_token;
 /// How many attempts are remembered; older ones are as stale as these will be.
 const ATTEMPTS_MAX: usize = 40;
 
-/// What a store said to a step, without what may differ, one line per part.
-pub(super) type Said = Vec<String>;
+/// What a store said to a step, part by part, without what may differ.
+type Said = Vec<String>;
 
 /// One of the two stores.
 pub(super) struct Side<'h> {
@@ -49,9 +49,9 @@ impl<'h> Side<'h> {
         self.last_claim.as_ref()
     }
 
-    /// Plays a step.
-    pub(super) async fn play(&mut self, step: &Step) -> Said {
-        match step {
+    /// Plays a step; gives what the store said.
+    pub(super) async fn play(&mut self, step: &Step) -> String {
+        let said = match step {
             Step::Enqueue(_)
             | Step::Claim(_)
             | Step::Extend(..)
@@ -68,7 +68,8 @@ impl<'h> Side<'h> {
             | Step::Beat(..)
             | Step::Retire(_) => self.keep(step).await,
             _ => self.act(step).await,
-        }
+        };
+        said.join("\n")
     }
 
     async fn dispatch(&mut self, step: &Step) -> Said {

@@ -71,7 +71,7 @@ impl Step {
 
     fn of_an_attempt(dice: &mut Dice, side: &Side<'_>) -> Self {
         let Some(at) = dice.place(side.attempts()) else { return Self::Get(dice.key()) };
-        match dice.below(28) {
+        match dice.below(30) {
             0..19 => {
                 let mut batch = vec![(at, settlement(dice))];
                 while dice.percent(30) {
@@ -79,12 +79,12 @@ impl Step {
                 }
                 Self::Settle(batch)
             }
-            19..23 => {
+            19..22 => {
                 let more = dice.place(side.attempts());
                 Self::Extend([at].into_iter().chain(more).collect(), dice.time(40))
             }
-            23..25 => Self::StoreResult(at, Bytes::from(dice.word())),
-            25..27 => {
+            22..24 => Self::StoreResult(at, Bytes::from(dice.word())),
+            24..26 => {
                 Self::Progress(at, f64::from(u32::try_from(dice.below(5)).unwrap_or(0)) / 4.0, dice.word())
             }
             _ => Self::MarkAttempt(at),
@@ -209,19 +209,39 @@ fn limits(dice: &mut Dice, queue: QueueName) -> ArchiveLimits {
 
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self::Enqueue(tasks) = self else { return fmt::Debug::fmt(self, f) };
-        // A task has too many fields to read; these decide what becomes of it.
-        f.write_str("Enqueue")?;
-        for task in tasks {
-            write!(f, " [{} {:?} {:?}", task.key, task.on_conflict, task.when)?;
-            if let Some(lock) = &task.unique {
-                write!(f, " {lock} for {:?}", lock.lasts)?;
-            }
-            for subject in &task.subjects {
-                write!(f, " {subject}")?;
-            }
-            f.write_str("]")?;
+        match self {
+            Self::Enqueue(tasks) => tell_enqueue(tasks, f),
+            Self::Claim(request) => tell_claim(request, f),
+            other => fmt::Debug::fmt(other, f),
         }
-        Ok(())
     }
+}
+
+/// A task has too many fields to read; these decide what becomes of it.
+fn tell_enqueue(tasks: &[NewTask], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    f.write_str("Enqueue")?;
+    for task in tasks {
+        write!(f, " [{} {:?} {:?}", task.key, task.on_conflict, task.when)?;
+        if let Some(lock) = &task.unique {
+            write!(f, " {lock} for {:?}", lock.lasts)?;
+        }
+        for subject in &task.subjects {
+            write!(f, " {subject}")?;
+        }
+        f.write_str("]")?;
+    }
+    Ok(())
+}
+
+fn tell_claim(request: &ClaimRequest, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let again = if request.resent { " again" } else { "" };
+    write!(f, "Claim{again} {} for {:?}", request.id.0, request.lease)?;
+    for demand in &request.demands {
+        write!(f, " [{} {} seed {}:", demand.pool, demand.slots, demand.seed)?;
+        for queue in &demand.queues {
+            write!(f, " {}*{}", queue.queue, queue.weight)?;
+        }
+        f.write_str("]")?;
+    }
+    Ok(())
 }

@@ -187,3 +187,15 @@ pub(crate) async fn spared_tasks_alone_are_no_reason_to_sweep_again(s: Stage<'_>
     assert_eq!(s.sweep(0, NO_AGE, true).await?, Swept::default());
     Ok(())
 }
+
+pub(crate) async fn an_end_whose_place_a_follow_up_took_is_not_here_to_be_recorded(s: Stage<'_>) -> Outcome {
+    let running = s.running(task("a")).await?;
+    s.enqueue(task("a").run_again()).await?;
+    s.settle(&running, archive()).await?;
+    assert!(unrecorded(&s).await?.is_empty());
+    record(&s, &[running]).await?;
+    let second = s.take().await?;
+    s.settle(&second, archive()).await?;
+    assert_eq!(unrecorded(&s).await?, ["a"], "the letter of the first run is not the second's");
+    Ok(())
+}

@@ -174,3 +174,22 @@ pub(crate) async fn a_flag_dies_with_its_task(s: Stage<'_>) -> Outcome {
     assert_eq!(s.take().await?.key, key(QUEUE, "a"), "the new task was not asked to end");
     Ok(())
 }
+
+pub(crate) async fn a_paused_queue_discards_nothing(s: Stage<'_>) -> Outcome {
+    s.enqueue_all(tasks(["a", "b"])).await?;
+    cancel(&s, "a").await?;
+    s.broker().pause(queue(QUEUE), "no".into()).await?;
+    let reply = s.broker().claim(claim(s.claim_id(), 9, &[QUEUE])).await?;
+    assert_eq!((reply.claims.len(), reply.discarded), (0, 0));
+    assert_eq!(s.state("a").await?, Some(State::Pending));
+    Ok(())
+}
+
+pub(crate) async fn discarding_what_is_flagged_needs_a_slot(s: Stage<'_>) -> Outcome {
+    s.enqueue(task("a")).await?;
+    cancel(&s, "a").await?;
+    let reply = s.broker().claim(claim(s.claim_id(), 0, &[QUEUE])).await?;
+    assert_eq!(reply.discarded, 0);
+    assert_eq!(s.state("a").await?, Some(State::Pending));
+    Ok(())
+}

@@ -148,6 +148,22 @@ pub(crate) async fn a_resent_claim_gets_the_same_tasks_again(s: Stage<'_>) -> Ou
     Ok(())
 }
 
+pub(crate) async fn a_resent_claim_keeps_its_order_across_queues(s: Stage<'_>) -> Outcome {
+    let weights = [("x", 1), ("y", 1), ("z", 1)];
+    for (name, _) in weights {
+        s.enqueue_all((0..9).map(|n| task(&n.to_string()).queue(name).build()).collect()).await?;
+        // So that nothing in one queue lines up with the others.
+        s.claim_from(u32::try_from(name.len())?, &[name]).await?;
+    }
+    s.claim_from(2, &["y"]).await?;
+    let mut request = claim(s.claim_id(), 0, &[]);
+    request.demands = vec![demand("first", 9, &weights, 4), demand("second", 5, &weights, 5)];
+    let first = s.broker().claim(request.clone()).await?;
+    request.resent = true;
+    assert_eq!(s.broker().claim(request).await?, first);
+    Ok(())
+}
+
 pub(crate) async fn a_resent_claim_that_finds_nothing_claims_anew(s: Stage<'_>) -> Outcome {
     s.enqueue_all(tasks(["a", "b"])).await?;
     let mut request = claim(s.claim_id(), 1, &[QUEUE]);

@@ -39,6 +39,8 @@ pub(crate) enum Fault {
     DrawsItsOwnLottery,
     /// A resent claim takes more tasks.
     ClaimsAnewWhenResent,
+    /// A resent claim gets its tasks queue by queue.
+    ForgetsTheOrderOfClaims,
     /// Flagged tasks are not counted as discarded.
     DiscardsInSilence,
     /// A released task goes to the end of its queue.
@@ -274,7 +276,11 @@ impl Dispatch for Faulty {
                 Fault::ClaimsFromPausedQueues => return self.claim_paused_too(request).await,
                 _ => {}
             }
+            let sorts = self.has(Fault::ForgetsTheOrderOfClaims) && request.resent;
             let mut reply = self.inner.claim(request).await?;
+            if sorts {
+                reply.claims.sort_by(|a, b| a.task.key.queue.cmp(&b.task.key.queue));
+            }
             if self.has(Fault::DiscardsInSilence) {
                 reply.discarded = 0;
             }

@@ -110,6 +110,9 @@ faults! {
     a_store_that_claims_anew_when_resent_is_caught: ClaimsAnewWhenResent, by model: true, by [
         "claim::a_resent_claim_gets_the_same_tasks_again",
     ];
+    a_store_that_forgets_the_order_of_claims_is_caught: ForgetsTheOrderOfClaims, by model: true, by [
+        "claim::a_resent_claim_keeps_its_order_across_queues",
+    ];
     a_store_that_discards_in_silence_is_caught: DiscardsInSilence, by model: true, by [
         "cancel::a_claim_discards_flagged_tasks_and_takes_the_next",
     ];

@@ -25,10 +25,11 @@ pub(crate) struct Claimant<'a> {
 }
 
 impl Queue {
-    /// The task at the front becomes active. Flagged ones before it are discarded and counted in `discarded`.
+    /// The task at the front becomes active, at this place among the active ones. Flagged ones before it are discarded and counted in `discarded`.
     pub(crate) fn claim(
         &mut self,
         by: &Claimant<'_>,
+        turn: i64,
         now: Timestamp,
         discarded: &mut u32,
     ) -> Option<TaskRecord> {
@@ -43,7 +44,7 @@ impl Queue {
                 *discarded += 1;
                 continue;
             }
-            entry.start(self.next_turn(), now);
+            entry.start(turn, now);
             entry.lease(Token::fresh(by.chance), now + by.lease);
             entry.claimed = Some((by.claim, by.pool.clone()));
             let record = entry.record.clone();
@@ -52,7 +53,7 @@ impl Queue {
         }
     }
 
-    /// What is still active under a claim, in the order in which it was taken.
+    /// What is still active under a claim, with the places that tell the order in which it was taken.
     pub(crate) fn claimed_under(&self, claim: ClaimId) -> Vec<(i64, Claim)> {
         let active = self.shelf(State::Active).iter().filter_map(|(turn, id)| {
             let entry = &self.tasks[id];

@@ -14,7 +14,7 @@ pub(crate) struct Entry {
     pub(crate) record: TaskRecord,
     /// Its place among the pending tasks; kept while it runs, so that a release can go back to it.
     pub(crate) position: i64,
-    /// Its place among the active tasks.
+    /// Its place among the active tasks, counted over all queues.
     pub(crate) turn: i64,
     /// Since when it had waited when it was claimed, for a release.
     pub(crate) waited_since: Option<Timestamp>,

@@ -32,7 +32,6 @@ pub(crate) struct Queue {
     pub(crate) index: Index,
     pub(crate) counters: Counters,
     last_position: i64,
-    last_turn: i64,
     woken: bool,
 }
 
@@ -49,7 +48,6 @@ impl Queue {
             index: Index::default(),
             counters: Counters::default(),
             last_position: 0,
-            last_turn: 0,
             woken: false,
         }
     }
@@ -79,12 +77,6 @@ impl Queue {
     pub(crate) const fn end_position(&mut self) -> i64 {
         self.last_position += 1;
         self.last_position
-    }
-
-    /// The place of the next claim.
-    pub(crate) const fn next_turn(&mut self) -> i64 {
-        self.last_turn += 1;
-        self.last_turn
     }
 
     /// Takes a task out of its place, to change it.
