@@ -1,7 +1,8 @@
 //! Brings the wiki's folder up to what the library holds: the work of `wiki:ingest` and `wiki:finalize`.
 //!
-//! Invariant: after [`finalize`] the folder holds exactly the pages of the library as it was when finalize began, and
-//! none of a document that is gone; whatever was interrupted before.
+//! Invariant: when nothing writes to the library meanwhile, [`finalize`] leaves exactly the pages of what it holds,
+//! whatever was interrupted before. What changes during it is marked, and drawn by the next run. One finalize runs at
+//! a time: its task has one id, and a request during a run makes it run again.
 
 use std::collections::BTreeSet;
 

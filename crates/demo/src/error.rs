@@ -115,6 +115,12 @@ pub enum Error {
         /// The bound.
         limit: usize,
     },
+    /// More text than a document may have; a table with long column names can get there from a smaller file.
+    #[error("more than {} of text once it is laid out", crate::error::Bytes(*.limit as u64))]
+    TooMuchText {
+        /// The bound, in bytes.
+        limit: usize,
+    },
     /// A picture that does not decode.
     #[error("not a readable {format}: {detail}")]
     Picture {

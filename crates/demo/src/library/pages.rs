@@ -10,13 +10,10 @@ use crate::id::DocumentId;
 use crate::stage::graph::NodeKind;
 use crate::stage::question::Question;
 use crate::stage::summary::Summary;
-use crate::stage::wiki::{Details, Entry, Mention, PageName, resolve};
+use crate::stage::wiki::{Details, Entry, Mention, PageName, QUESTIONS_MAX, resolve};
 
 /// Terms of one document that the wiki looks at.
 const MENTIONS_MAX: u32 = 40;
-/// Questions of one document that are fetched for its page.
-const QUESTIONS_MAX: u32 = 200;
-
 /// A document whose page may be out of date.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dirty {
@@ -89,8 +86,6 @@ impl Library {
     /// [`Error::Library`].
     pub fn details(&self, document: &DocumentId) -> Result<Details, Error> {
         self.read(|connection| {
-            let chunks = "SELECT count(*) FROM chunks WHERE document = ?1";
-            let chunks: i64 = connection.prepare_cached(chunks)?.query_row([document], |row| row.get(0))?;
             let notes = "SELECT notes FROM documents WHERE id = ?1";
             let notes =
                 connection.prepare_cached(notes)?.query_row([document], |row| json(row, 0)).optional()?;
@@ -107,7 +102,8 @@ impl Library {
             Ok(Details {
                 summary,
                 questions: questions(connection, document)?,
-                chunks: u64::try_from(chunks).unwrap_or(0),
+                questions_total: count(connection, "questions", document)?,
+                chunks: count(connection, "chunks", document)?,
                 picture,
                 notes: notes.unwrap_or_default(),
             })
@@ -177,8 +173,12 @@ pub(super) fn mark(connection: &Connection, document: &DocumentId) -> Result<(),
 
 /// The weightiest terms of a document over all its chunks; a name or identifier counts twice.
 fn mentions(connection: &Connection, document: &DocumentId) -> Result<Vec<Mention>, Error> {
-    let sql = "SELECT term, min(label), min(kind) AS kind, sum(count) AS times FROM nodes WHERE document = ?1
-               GROUP BY term ORDER BY times * (CASE min(kind) WHEN 'term' THEN 1 ELSE 2 END) DESC, term LIMIT ?2";
+    // Chunks may differ in how they write a term; the way that comes most counts.
+    let sql = "SELECT term, label, kind, times FROM (
+                   SELECT term, label, kind, sum(sum(count)) OVER (PARTITION BY term) AS times,
+                          row_number() OVER (PARTITION BY term ORDER BY sum(count) DESC, label, kind) AS place
+                   FROM nodes WHERE document = ?1 GROUP BY term, label, kind)
+               WHERE place = 1 ORDER BY times * (CASE kind WHEN 'term' THEN 1 ELSE 2 END) DESC, term LIMIT ?2";
     let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query((document, MENTIONS_MAX))?;
     let mut mentions = Vec::new();
@@ -203,11 +203,19 @@ fn targets(connection: &Connection, entry: &Entry) -> Result<Vec<String>, Error>
     Ok(targets.iter().filter_map(|target| resolve(&entry.path, target)).collect())
 }
 
+fn count(connection: &Connection, table: &str, document: &DocumentId) -> Result<u64, Error> {
+    let sql = format!("SELECT count(*) FROM {table} WHERE document = ?1");
+    let count: i64 = connection.prepare_cached(&sql)?.query_row([document], |row| row.get(0))?;
+    Ok(u64::try_from(count).unwrap_or(0))
+}
+
+/// The questions that a page shows.
 fn questions(connection: &Connection, document: &DocumentId) -> Result<Vec<Question>, Error> {
+    let limit = i64::try_from(QUESTIONS_MAX).unwrap_or(i64::MAX);
     let sql =
         "SELECT chunk, text, answer FROM questions WHERE document = ?1 ORDER BY batch, ordinal LIMIT ?2";
     let mut statement = connection.prepare_cached(sql)?;
-    let rows = statement.query_map((document, QUESTIONS_MAX), |row| {
+    let rows = statement.query_map((document, limit), |row| {
         Ok(Question { chunk: row.get(0)?, text: row.get(1)?, answer: row.get(2)? })
     })?;
     Ok(rows.collect::<Result<_, _>>()?)

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 
 use crate::Error;
 
@@ -142,17 +142,33 @@ pub(super) fn connect(path: &Path) -> Result<Connection, Error> {
 
 /// Makes the tables in a new file; refuses a file that is not ours or too new.
 pub(super) fn prepare(connection: &mut Connection, path: &Path) -> Result<(), Error> {
-    refuse_foreign(connection, path)?;
-    connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+    // One transaction from the first look on: another process may be making the tables right now.
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // Another process may have made them since we looked.
+    refuse_foreign(&transaction, path)?;
     if version(&transaction)? == 0 {
         transaction.execute_batch(TABLES)?;
         transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
         transaction.pragma_update(None, "user_version", VERSION)?;
     }
     transaction.commit()?;
-    Ok(())
+    switch_to_log(connection)
+}
+
+/// Turns the write-ahead log on. This one lock is refused without waiting when others open the file too; then a write
+/// lock is taken and given back, which does wait for them, before the next try.
+fn switch_to_log(connection: &mut Connection) -> Result<(), Error> {
+    const TRIES_MAX: usize = 10_000;
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        match connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(())) {
+            Err(e) if e.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && tries < TRIES_MAX => {
+                connection.transaction_with_behavior(TransactionBehavior::Immediate)?.commit()?;
+                std::thread::yield_now();
+            }
+            done => return Ok(done?),
+        }
+    }
 }
 
 fn refuse_foreign(connection: &Connection, path: &Path) -> Result<(), Error> {
@@ -163,7 +179,7 @@ fn refuse_foreign(connection: &Connection, path: &Path) -> Result<(), Error> {
         return Err(Error::ForeignLibrary { path, found });
     }
     match version(connection)? {
-        newer @ 2.. => Err(Error::NewerLibrary { path, found: newer, known: VERSION }),
+        found if found > VERSION => Err(Error::NewerLibrary { path, found, known: VERSION }),
         _ => Ok(()),
     }
 }

@@ -46,9 +46,9 @@ impl NodeKind {
 /// Something a chunk speaks of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Node {
-    /// In lower case: what makes two mentions the same.
+    /// What makes two mentions the same: in lower case, a single word also in the singular.
     pub term: String,
-    /// As first written.
+    /// As first written; a plain term as its `term`.
     pub label: String,
     /// Name, code or term.
     pub kind: NodeKind,
@@ -81,39 +81,59 @@ pub struct Graph {
 pub fn extract(text: &str) -> Graph {
     let sentences: Vec<&str> = sentences(text).collect();
     let inside = capitals_inside(&sentences);
-    let mut nodes: BTreeMap<String, Node> = BTreeMap::new();
+    let mut named: BTreeMap<String, Node> = BTreeMap::new();
+    let mut plain: BTreeMap<String, u32> = BTreeMap::new();
     let mut members: Vec<Vec<String>> = Vec::new();
     for sentence in &sentences {
-        let found = mentions(sentence, &inside);
-        members.push(found.iter().map(|(label, _)| label.to_lowercase()).collect());
-        for (label, kind) in found {
-            add(&mut nodes, label.to_lowercase(), label, kind);
+        let mut member = Vec::new();
+        for (label, kind) in mentions(sentence, &inside) {
+            let term = key_of(label);
+            member.push(term.clone());
+            let fresh = || Node { term: term.clone(), label: label.to_owned(), kind, count: 0 };
+            named.entry(term.clone()).or_insert_with(fresh).count += 1;
         }
-    }
-    for (sentence, member) in sentences.iter().zip(&mut members) {
         for term in terms(sentence) {
             member.push(term.clone().into_owned());
-            add(&mut nodes, term.clone().into_owned(), &term, NodeKind::Term);
+            *plain.entry(term.into_owned()).or_default() += 1;
         }
+        members.push(member);
     }
-    nodes.retain(|_, node| node.kind != NodeKind::Term || node.count >= 2);
-    let mut ranked: Vec<Node> = nodes.into_values().collect();
+    let mut ranked = merge(named, plain);
     ranked.sort_by(|a, b| b.count.cmp(&a.count).then(a.kind.cmp(&b.kind)).then(a.term.cmp(&b.term)));
     ranked.truncate(NODES_MAX);
     let edges = join(&ranked, &members);
     Graph { nodes: ranked, edges }
 }
 
-/// A word seen first as a name stays one: its plain mentions only count.
-fn add(nodes: &mut BTreeMap<String, Node>, term: String, label: &str, kind: NodeKind) {
-    match nodes.get_mut(&term) {
-        // The terms of a sentence repeat its names; they were counted.
-        Some(node) if kind == NodeKind::Term && node.kind != NodeKind::Term => {}
-        Some(node) => node.count += 1,
-        None => {
-            nodes.insert(term.clone(), Node { term, label: label.to_owned(), kind, count: 1 });
+/// What makes two mentions the same: a single word as a term, so that `Boats` and `boat` meet; a phrase in lower case.
+fn key_of(label: &str) -> String {
+    let mut found = terms(label);
+    match (found.next(), found.next()) {
+        (Some(term), None) if !label.contains(' ') => term.into_owned(),
+        _ => label.to_lowercase(),
+    }
+}
+
+/// Names and plain words as one list. The plain counts include every mention, also of names. A word that is mostly
+/// written small is no name, though a title may write it large; a word that comes only inside phrases is no node.
+fn merge(mut named: BTreeMap<String, Node>, plain: BTreeMap<String, u32>) -> Vec<Node> {
+    let mut in_phrases: BTreeMap<String, u32> = BTreeMap::new();
+    for phrase in named.values().filter(|node| node.label.contains(' ')) {
+        for word in terms(&phrase.label) {
+            *in_phrases.entry(word.into_owned()).or_default() += phrase.count;
         }
     }
+    let mut nodes = Vec::new();
+    for (term, count) in plain {
+        let alone = count.saturating_sub(in_phrases.get(&term).copied().unwrap_or(0));
+        match named.remove(&term) {
+            Some(node) if node.kind == NodeKind::Code || alone <= node.count * 2 => nodes.push(node),
+            None if alone < 2 => {}
+            _ => nodes.push(Node { label: term.clone(), term, kind: NodeKind::Term, count: alone }),
+        }
+    }
+    nodes.extend(named.into_values());
+    nodes
 }
 
 fn join(nodes: &[Node], members: &[Vec<String>]) -> Vec<Edge> {
@@ -292,6 +312,15 @@ mod tests {
     #[test]
     fn terms_need_to_come_twice() {
         assert_eq!(nodes("wind and tide. strong wind."), [("wind".to_owned(), NodeKind::Term, 2)]);
+    }
+
+    #[test]
+    fn a_word_that_is_mostly_small_is_a_term_and_parts_of_phrases_are_none() {
+        let text = "The Pool of a pool is a pool. Old Gull and a pool meet Old Gull.";
+        assert_eq!(
+            nodes(text),
+            [("pool".to_owned(), NodeKind::Term, 4), ("Old Gull".to_owned(), NodeKind::Name, 2)]
+        );
     }
 
     #[test]

@@ -11,11 +11,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::kind::Kind;
+use crate::stage::words::shorten;
 
 mod colour;
 mod whole;
 
 pub use colour::{Colour, Share};
+
+/// Letters of a decoder's message that are shown.
+const DETAIL_CHARS_MAX: usize = 160;
 
 /// Bounds of one picture, and what is made of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -106,7 +110,12 @@ impl Refused {
             Self::Decoder(ImageError::IoError(e)) if e.kind() == std::io::ErrorKind::UnexpectedEof => {
                 Error::CutOff { format, detail: "the file ends before the picture does".into() }
             }
-            Self::Decoder(error) => Error::Picture { format, detail: error.to_string() },
+            Self::Decoder(error) => {
+                // The outer error only repeats the format.
+                let detail =
+                    std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
+                Error::Picture { format, detail: shorten(&detail, DETAIL_CHARS_MAX) }
+            }
         }
     }
 }

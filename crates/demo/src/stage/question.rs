@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::chunk::PATH_MARK;
-use super::words::{sentences, shorten, terms, words};
+use super::words::{is_ideograph, is_row, sentences, shorten, terms, words};
 use crate::id::ChunkId;
 
 mod pattern;
@@ -124,13 +124,12 @@ fn heading(path: &str) -> Option<String> {
     }
 }
 
-/// The two terms that meet most often inside a sentence; nothing when no two meet twice.
+/// The two terms that meet most often inside a sentence; nothing when no two meet twice. Pairs of signs are parts of
+/// words rather than words, and rows and code are no sentences.
 fn connection<'a>(all: &[&'a str]) -> Option<(String, &'a str)> {
-    let sets: Vec<BTreeSet<String>> = all
-        .iter()
-        .take(40)
-        .map(|sentence| terms(sentence).map(|term| term.into_owned()).take(24).collect())
-        .collect();
+    let all: Vec<&str> = all.iter().copied().filter(|sentence| is_prose(sentence)).take(40).collect();
+    let sets: Vec<BTreeSet<String>> =
+        all.iter().map(|sentence| terms(sentence).map(|term| term.into_owned()).take(24).collect()).collect();
     let mut meetings = std::collections::BTreeMap::new();
     for set in &sets {
         for (at, one) in set.iter().enumerate() {
@@ -143,6 +142,12 @@ fn connection<'a>(all: &[&'a str]) -> Option<(String, &'a str)> {
     let ((one, other), times) = meetings.into_iter().rev().max_by_key(|(_, times)| *times)?;
     let place = sets.iter().position(|set| set.contains(one) && set.contains(other))?;
     (times >= 2).then(|| (format!("How are “{one}” and “{other}” connected?"), all[place]))
+}
+
+fn is_prose(sentence: &str) -> bool {
+    let chars = sentence.chars().count();
+    let wordy = sentence.chars().filter(|char| char.is_alphabetic() || *char == ' ').count();
+    wordy * 10 >= chars * 9 && !is_row(sentence) && !sentence.chars().any(is_ideograph)
 }
 
 #[cfg(test)]
@@ -196,7 +201,7 @@ mod tests {
         let text = "boat: Heron; yard: North; days: 3\n\nboat: Tern; yard: South";
         assert_eq!(
             texts("Rows 1 to 2", text),
-            ["What is recorded about Heron?", "What is recorded about Tern?"]
+            ["What is recorded about “Heron” (boat)?", "What is recorded about “Tern” (boat)?"]
         );
     }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use serde::{Deserialize, Serialize};
 
-use super::words::{is_ideograph, sentences, shorten, terms};
+use super::words::{is_ideograph, is_row, sentences, shorten, terms};
 
 /// Sentences that are weighed; a longer document is summarised by its beginning.
 const SENTENCES_WEIGHED_MAX: usize = 2_000;
@@ -69,7 +69,23 @@ pub fn summarise(chunks: &[&str], options: &Options) -> Summary {
     chosen.sort_by_key(|candidate| candidate.place);
     let said: Vec<String> =
         chosen.iter().map(|candidate| shorten(plain(candidate.text), SENTENCE_CHARS_MAX)).collect();
-    Summary { text: said.join(" "), keywords: keywords(&counts, options.keywords_max) }
+    Summary { text: join(&said), keywords: keywords(&counts, options.keywords_max) }
+}
+
+/// Sentences need only a space between them; what ends without a stop needs a mark.
+fn join(said: &[String]) -> String {
+    let mut text = String::new();
+    for sentence in said {
+        if !text.is_empty() {
+            text.push_str(if ends(&text) { " " } else { " · " });
+        }
+        text.push_str(sentence);
+    }
+    text
+}
+
+fn ends(text: &str) -> bool {
+    text.ends_with(['.', '!', '?', '。', '！', '？'])
 }
 
 fn count(chunks: &[&str]) -> HashMap<String, u32> {
@@ -121,7 +137,11 @@ fn shape(text: &str) -> f64 {
         _ => 0.6,
     };
     let prose = if wordy * 10 >= chars * 8 || dense { 1.0 } else { 0.4 };
-    let whole = if text.ends_with(['.', '!', '?', '。', '！', '？']) { 1.0 } else { 0.6 };
+    let whole = match () {
+        () if is_row(text) => 0.2,
+        () if ends(text) => 1.0,
+        () => 0.6,
+    };
     length * prose * whole
 }
 
@@ -172,6 +192,11 @@ mod tests {
         assert_eq!(
             summarise(&["boat: Heron; yard: North"], &Options::default()).text,
             "boat: Heron; yard: North"
+        );
+        let rows = ["boat: Heron; yard: North", "boat: Tern; wind: West"];
+        assert_eq!(
+            summarise(&rows, &Options::default()).text,
+            "boat: Heron; yard: North · boat: Tern; wind: West"
         );
         assert_eq!(summarise(&["12 34 56"], &Options::default()).text, "12 34 56");
         assert_eq!(

@@ -36,7 +36,7 @@ pub fn clip(text: &str, chars: usize) -> &str {
 /// The text on one line, with an ellipsis when it had to be cut to `chars` characters.
 #[must_use]
 pub fn shorten(text: &str, chars: usize) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = one_line(text);
     let kept = clip(&line, chars);
     if kept.len() == line.len() {
         return line;
@@ -45,7 +45,14 @@ pub fn shorten(text: &str, chars: usize) -> String {
     format!("{}…", whole.trim_end_matches([',', ';', ':', ' ']))
 }
 
-/// The sentences of a text. An empty line and a new list item end one too.
+/// Lines that are all `key: value` pairs stay apart by semicolons; other line ends are only spaces.
+fn one_line(text: &str) -> String {
+    let record = text.lines().nth(1).is_some() && text.lines().all(|line| line.contains(": "));
+    let joined: Cow<'_, str> = if record { text.trim_end().replace('\n', "; ").into() } else { text.into() };
+    joined.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The sentences of a text. An empty line, a new list item and a row of a table (`a | b`) end one too.
 pub fn sentences(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -65,6 +72,7 @@ pub fn sentences(text: &str) -> impl Iterator<Item = &str> {
 /// Where the first sentence of `text` ends, in bytes; never 0 unless the text is empty.
 pub(crate) fn sentence_end(text: &str) -> usize {
     let mut chars = text.char_indices().peekable();
+    let mut line_begin = 0;
     while let Some((at, char)) = chars.next() {
         let end = at + char.len_utf8();
         let next = chars.peek().map(|(_, next)| *next);
@@ -72,7 +80,10 @@ pub(crate) fn sentence_end(text: &str) -> usize {
             '。' | '！' | '？' | '；' => true,
             '!' | '?' => next.is_none_or(char::is_whitespace),
             '.' => next.is_none_or(char::is_whitespace) && !is_abbreviation(&text[..at]),
-            '\n' => begins_block(&text[end..]),
+            '\n' => {
+                let line = std::mem::replace(&mut line_begin, end);
+                begins_block(&text[end..]) || is_row(&text[line..at])
+            }
             _ => false,
         };
         if ends {
@@ -103,8 +114,17 @@ fn is_line_start(before: &str, word_bytes: usize) -> bool {
     above.is_empty() || above.ends_with('\n')
 }
 
-/// Whether a line begins a block of its own: an empty line, or a list item.
-fn begins_block(line: &str) -> bool {
+/// Whether a line is a row of a table.
+pub(crate) fn is_row(line: &str) -> bool {
+    line.contains(" | ")
+}
+
+/// Whether a line begins a block of its own: an empty line, a list item, or a row.
+fn begins_block(rest: &str) -> bool {
+    let line = rest.split_inclusive('\n').next().unwrap_or_default();
+    if is_row(line) {
+        return true;
+    }
     let line = line.trim_start_matches([' ', '\t']);
     let digits = line.bytes().take_while(u8::is_ascii_digit).count();
     line.starts_with('\n')
@@ -167,10 +187,12 @@ fn term(word: &str) -> Option<Cow<'_, str>> {
     (!is_stop_word(&singular)).then_some(singular)
 }
 
-/// Takes a plain English plural `s` off; a small error costs little, because it is the same everywhere.
+/// Takes a plain English plural `s` off, but not of an identifier. A small error costs little, because it is the same
+/// everywhere.
 fn singular(word: Cow<'_, str>) -> Cow<'_, str> {
     let plural = word.len() > 3
         && word.is_ascii()
+        && !word.contains('_')
         && word.ends_with('s')
         && !["ss", "us", "is", "'s", "’s"].iter().any(|end| word.ends_with(end));
     let kept = match word.strip_suffix("'s").or(word.strip_suffix("’s")) {
@@ -221,12 +243,13 @@ mod tests {
     fn list_items_and_paragraphs_are_sentences_and_wrapped_lines_are_not() {
         assert_eq!(cut("one\ntwo\n\nthree"), ["one\ntwo", "three"]);
         assert_eq!(cut("1. haul\n2. scrape it\n- dry"), ["1. haul", "2. scrape it", "- dry"]);
+        assert_eq!(cut("head\na | b\nc | d\ntail\nends"), ["head", "a | b", "c | d", "tail\nends"]);
     }
 
     #[test]
     fn terms_are_lower_case_singular_and_carry_a_topic() {
-        let found: Vec<_> = terms("The boats' hulls and 1234 of the Harbour's glass; ab task_id").collect();
-        assert_eq!(found, ["boat", "hull", "harbour", "glass", "task_id"]);
+        let found: Vec<_> = terms("The boats' hulls and 1234 of the Harbour's glass; ab task_ids").collect();
+        assert_eq!(found, ["boat", "hull", "harbour", "glass", "task_ids"]);
         let found: Vec<_> = terms("任务队列 größere").collect();
         assert_eq!(found, ["任务", "务队", "队列", "größere"]);
     }
@@ -243,6 +266,7 @@ mod tests {
         assert_eq!(clip("äöü", 9), "äöü");
         assert_eq!(shorten("one two\n three four", 13), "one two…");
         assert_eq!(shorten("one two", 13), "one two");
+        assert_eq!(shorten("name: Heron\nbeam: 3\n", 40), "name: Heron; beam: 3");
     }
 
     #[test]

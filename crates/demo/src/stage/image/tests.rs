@@ -1,3 +1,5 @@
+//! The picture stage over pictures drawn here.
+
 use image::{DynamicImage, Rgba, RgbaImage};
 
 use super::*;

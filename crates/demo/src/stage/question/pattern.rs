@@ -11,6 +11,8 @@ const NO_SUBJECT: [&str; 44] = [
 ];
 
 const SUBJECT_WORDS_MAX: usize = 6;
+/// Pairs of a record that are looked at.
+const PAIRS_MAX: usize = 6;
 
 /// `X is a Y.` asks `What is X?`; `X means Y.` asks `What does X mean?`.
 pub(super) fn definition(sentence: &str, text: &str) -> Option<String> {
@@ -55,17 +57,19 @@ pub(super) fn rule(sentence: &str, text: &str) -> Option<String> {
     Some(format!("What is required of {subject}?"))
 }
 
-/// `key: value; key: value` asks `What is recorded about value?`.
+/// `key: value; key: value` asks `What is recorded about “value” (key)?`, of the first value that is a name.
 pub(super) fn record(block: &str) -> Option<String> {
     let mark = if block.contains("; ") { "; " } else { "\n" };
-    let mut pairs = block.split(mark).map(|pair| pair.split_once(": "));
-    let (key, value) = pairs.next()??;
-    let (other, _) = pairs.next()??;
-    let value = value.trim();
+    let pairs: Vec<(&str, &str)> =
+        block.split(mark).take(PAIRS_MAX).map(|pair| pair.split_once(": ")).collect::<Option<_>>()?;
     let is_key =
-        |key: &str| (1..=3).contains(&key.split_whitespace().count()) && !key.contains(['.', '!', '?']);
-    let is_name = value.chars().count() <= 60 && value.chars().any(char::is_alphabetic);
-    (is_key(key) && is_key(other) && is_name).then(|| format!("What is recorded about {value}?"))
+        |key: &str| (1..=3).contains(&key.split_whitespace().count()) && !key.contains(['!', '?', ',']);
+    let is_name = |value: &str| value.chars().count() <= 60 && value.chars().any(char::is_alphabetic);
+    if pairs.len() < 2 || !pairs.iter().all(|(key, _)| is_key(key)) {
+        return None;
+    }
+    let (key, value) = pairs.iter().find(|(_, value)| is_name(value))?;
+    Some(format!("What is recorded about “{}” ({key})?", value.trim()))
 }
 
 /// The subject as it stands inside a sentence, or nothing when it is none.
@@ -118,7 +122,9 @@ mod tests {
 
     #[test]
     fn a_record_needs_two_pairs_and_a_name() {
-        assert_eq!(record("name: Heron\nbeam: 3").as_deref(), Some("What is recorded about Heron?"));
+        assert_eq!(record("name: Heron\nbeam: 3").as_deref(), Some("What is recorded about “Heron” (name)?"));
+        let dated = record("date: 2026-02-07; supplier: North Chain Works");
+        assert_eq!(dated.as_deref(), Some("What is recorded about “North Chain Works” (supplier)?"));
         assert_eq!(record("year: 1999; days: 3"), None);
         assert_eq!(record("note: one pair only"), None);
         assert_eq!(record("The rule is this: wait; then go: slowly"), None);

@@ -34,6 +34,9 @@ pub(super) fn read(text: &str, out: &mut Outline<'_>) -> Result<(), Error> {
         out.paragraph(&columns.join(", "))?;
     }
     section(out, rows, &mut block)?;
+    if columns.len() > COLUMNS_MAX {
+        out.note(format!("only the first {COLUMNS_MAX} of {} columns were read", columns.len()));
+    }
     if ragged > 0 {
         out.note(format!(
             "{ragged} of {rows} rows have more or fewer cells than the {} columns",
@@ -125,7 +128,10 @@ mod tests {
     #[test]
     fn a_row_reads_as_pairs() {
         let document = parse("boat;yard\nHeron;North\n;South\n").expect("reads");
-        assert_eq!(document.sections[0].path, ["Rows 1 to 2"]);
+        assert_eq!(
+            (document.title.as_str(), document.sections[0].path[0].as_str()),
+            ("orders", "Rows 1 to 2")
+        );
         assert_eq!(document.sections[0].text, "boat: Heron; yard: North\n\nyard: South");
         assert!(document.notes.is_empty());
     }
@@ -156,6 +162,13 @@ mod tests {
         assert_eq!(cut.to_string(), "the CSV is cut off: the quoted cell that begins near line 2 has no end");
         assert!(parse("disk,bay\n5\" floppy,2\n").is_ok());
         assert!(parse("a,b\n1,\"two \"\"2\"\"\"\n").is_ok());
+    }
+
+    #[test]
+    fn columns_that_are_left_out_are_noted() {
+        let document = parse(&format!("{}z\n{}9\n", "c,".repeat(300), "1,".repeat(300))).expect("reads");
+        assert_eq!(document.notes, ["only the first 256 of 301 columns were read"]);
+        assert!(!document.sections[0].text.contains('9'));
     }
 
     #[test]

@@ -191,7 +191,7 @@ impl<'o, 'l, 't> Page<'o, 'l, 't> {
             }
         }
         let limit = self.out.limits().text_bytes_max;
-        if self.block.len() > limit { Err(Error::TooMuch { what: "bytes of text", limit }) } else { Ok(()) }
+        if self.block.len() > limit { Err(Error::TooMuchText { limit }) } else { Ok(()) }
     }
 
     fn at_line_start(&self) -> bool {

@@ -101,7 +101,7 @@ impl<'o, 'l> Walk<'o, 'l> {
         }
         self.block.push_str(value);
         let limit = self.out.limits().text_bytes_max;
-        if self.block.len() > limit { Err(Error::TooMuch { what: "bytes of text", limit }) } else { Ok(()) }
+        if self.block.len() > limit { Err(Error::TooMuchText { limit }) } else { Ok(()) }
     }
 
     fn flush(&mut self) -> Result<(), Error> {
@@ -297,7 +297,10 @@ mod tests {
         assert!(parse(&keys).is_err());
         let limits = Limits { text_bytes_max: 1_000, ..Limits::default() };
         let long = read(Kind::Json, "a.json", format!("[{}0]", "1,".repeat(9_000)).as_bytes(), &limits);
-        assert_eq!(long.expect_err("refused").to_string(), "more than 1000 bytes of text");
+        assert_eq!(
+            long.expect_err("refused").to_string(),
+            "more than 1000 bytes of text once it is laid out"
+        );
     }
 
     #[test]

@@ -132,7 +132,7 @@ impl Page<'_, '_> {
     fn words(&mut self, words: &str) -> Result<(), Error> {
         self.block.push_str(words);
         let limit = self.out.limits().text_bytes_max;
-        if self.block.len() > limit { Err(Error::TooMuch { what: "bytes of text", limit }) } else { Ok(()) }
+        if self.block.len() > limit { Err(Error::TooMuchText { limit }) } else { Ok(()) }
     }
 
     fn html(&mut self, source: &str) -> Result<(), Error> {

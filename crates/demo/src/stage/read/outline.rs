@@ -13,6 +13,8 @@ const TARGET_CHARS_MAX: usize = 2_000;
 pub(super) struct Outline<'a> {
     limits: &'a Limits,
     title: Option<String>,
+    /// Stands in for a title.
+    first_heading: Option<String>,
     headings: Vec<(u8, String)>,
     /// The section being written; its path is that of `headings` when it began.
     current: Section,
@@ -29,6 +31,7 @@ impl<'a> Outline<'a> {
         Self {
             limits,
             title: None,
+            first_heading: None,
             headings: Vec::new(),
             current: Section { path: Vec::new(), text: String::new() },
             sections: Vec::new(),
@@ -57,6 +60,7 @@ impl<'a> Outline<'a> {
         if level == 1 {
             self.title(&text);
         }
+        self.first_heading.get_or_insert_with(|| text.clone());
         let parent = self.headings.last().is_none_or(|(above, _)| *above < level);
         self.headings.retain(|(above, _)| *above < level);
         self.headings.push((level, text));
@@ -82,7 +86,7 @@ impl<'a> Outline<'a> {
         }
         self.text_bytes += text.len() + 2;
         if self.text_bytes > self.limits.text_bytes_max {
-            return Err(Error::TooMuch { what: "bytes of text", limit: self.limits.text_bytes_max });
+            return Err(Error::TooMuchText { limit: self.limits.text_bytes_max });
         }
         if !self.current.text.is_empty() {
             self.current.text.push_str("\n\n");
@@ -124,10 +128,8 @@ impl<'a> Outline<'a> {
         if self.references_left_out > 0 {
             self.notes.push(format!("{} links or pictures were left out", self.references_left_out));
         }
-        let title =
-            self.title.or_else(|| self.sections.first().and_then(|first| first.path.first().cloned()));
         Ok(Document {
-            title: title.unwrap_or_else(|| stem(name).to_owned()),
+            title: self.title.or(self.first_heading).unwrap_or_else(|| stem(name).to_owned()),
             sections: self.sections,
             links: self.links,
             images: self.images,
@@ -226,7 +228,7 @@ mod tests {
         let sections = filled(|out| (0..9).try_for_each(|at| out.heading(2, &format!("part {at}"))));
         assert_eq!(sections.expect_err("refused").to_string(), "more than 3 sections");
         let text = filled(|out| out.paragraph(&"x".repeat(65)));
-        assert_eq!(text.expect_err("refused").to_string(), "more than 64 bytes of text");
+        assert_eq!(text.expect_err("refused").to_string(), "more than 64 bytes of text once it is laid out");
         let links = filled(|out| {
             out.link("a.md", "a");
             out.link("b.md", "b");

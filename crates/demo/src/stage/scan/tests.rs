@@ -1,3 +1,5 @@
+//! Walking real folders, and telling what changed in them.
+
 use std::fs;
 use std::ops::ControlFlow::{Break, Continue};
 use std::path::Path;

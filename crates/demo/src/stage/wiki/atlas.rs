@@ -50,7 +50,7 @@ pub struct Mention {
 }
 
 /// A term that has a page.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Topic {
     pub(super) label: String,
     /// Places of entries and the times it comes there, the most first.
@@ -155,9 +155,11 @@ fn topics(entries: &[Entry]) -> BTreeMap<String, Topic> {
     let mut all: BTreeMap<&str, Topic> = BTreeMap::new();
     for (at, entry) in entries.iter().enumerate() {
         for mention in &entry.mentions {
-            let topic = all
-                .entry(&mention.term)
-                .or_insert_with(|| Topic { label: mention.label.clone(), places: Vec::new() });
+            let topic = all.entry(&mention.term).or_default();
+            // Written as where it comes most.
+            if topic.places.iter().all(|(_, count)| *count < mention.count) {
+                topic.label.clone_from(&mention.label);
+            }
             topic.places.push((at, mention.count));
         }
     }

@@ -12,7 +12,7 @@ use crate::stage::summary::Summary;
 use crate::stage::words::shorten;
 
 /// Questions that a document's page shows.
-const QUESTIONS_MAX: usize = 12;
+pub(crate) const QUESTIONS_MAX: usize = 12;
 /// Terms that a document's page shows.
 const TERMS_MAX: usize = 16;
 /// Documents that a page lists under one head.
@@ -44,8 +44,10 @@ impl Page {
 pub struct Details {
     /// For a document with text, once that task has run.
     pub summary: Option<Summary>,
-    /// In the order of the chunks.
+    /// The first ones, in the order of the chunks.
     pub questions: Vec<Question>,
+    /// All there are.
+    pub questions_total: u64,
     /// Chunks it was cut into.
     pub chunks: u64,
     /// Width, height, average and colours, for a picture.
@@ -70,8 +72,7 @@ pub fn document_page(atlas: &Atlas, id: &DocumentId, details: &Details) -> Optio
     let entry = &atlas.entries()[place];
     let name = PageName::document(&entry.id, &entry.path);
     let mut text = format!("# {}\n\n", escape(&entry.title));
-    let chunks =
-        if details.chunks == 1 { "1 chunk".to_owned() } else { format!("{} chunks", details.chunks) };
+    let chunks = counted(details.chunks, "chunk");
     let size = if entry.kind.is_picture() { String::new() } else { format!(" · {chunks}") };
     push(&mut text, format_args!("{} · {}{size}\n", code(&entry.path), word(entry.kind)));
     if let Some(summary) = details.summary.as_ref().filter(|summary| !summary.text.is_empty()) {
@@ -79,14 +80,14 @@ pub fn document_page(atlas: &Atlas, id: &DocumentId, details: &Details) -> Optio
     }
     picture(&mut text, entry, &name, details);
     shown_pictures(&mut text, atlas, place, &name);
-    questions(&mut text, &details.questions);
+    questions(&mut text, details);
     terms(&mut text, atlas, place, &name);
     related(&mut text, atlas, place, &name);
     let texts = |places: &mut dyn Iterator<Item = &usize>| -> Vec<usize> {
         places.copied().filter(|at| !atlas.entries()[*at].kind.is_picture()).collect()
     };
-    list(&mut text, "Leads to", &texts(&mut atlas.leads_to(place).iter()), atlas, &name);
-    list(&mut text, "Led to from", &texts(&mut atlas.led_from(place).iter()), atlas, &name);
+    list(&mut text, "Links to", &texts(&mut atlas.leads_to(place).iter()), atlas, &name);
+    list(&mut text, "Linked from", &texts(&mut atlas.led_from(place).iter()), atlas, &name);
     if !details.notes.is_empty() {
         text.push_str("\n## Notes on reading\n\n");
         details.notes.iter().for_each(|note| push(&mut text, format_args!("- {}\n", escape(note))));
@@ -114,10 +115,10 @@ pub fn term_page(atlas: &Atlas, term: &str) -> Option<Page> {
 #[must_use]
 pub fn index_page(atlas: &Atlas, failures: &[Failure]) -> Page {
     let name = PageName::index();
-    let pictures = atlas.entries().iter().filter(|entry| entry.kind.is_picture()).count();
-    let documents = atlas.entries().len() - pictures;
-    let terms = atlas.terms().count();
-    let mut text = format!("# Wiki\n\n{documents} documents · {pictures} pictures · {terms} terms\n");
+    let pictures = atlas.entries().iter().filter(|entry| entry.kind.is_picture()).count() as u64;
+    let documents = counted(atlas.entries().len() as u64 - pictures, "document");
+    let terms = counted(atlas.terms().count() as u64, "term");
+    let mut text = format!("# Wiki\n\n{documents} · {} · {terms}\n", counted(pictures, "picture"));
     let mut folder = None;
     for entry in atlas.entries() {
         let here = (&entry.source, entry.path.rsplit_once('/').map_or("", |(folder, _)| folder));
@@ -128,7 +129,7 @@ pub fn index_page(atlas: &Atlas, failures: &[Failure]) -> Page {
         }
         push(&mut text, format_args!("- {}\n", link(entry, &name)));
     }
-    if terms > 0 {
+    if atlas.terms().next().is_some() {
         text.push_str("\n## Terms\n\n");
         let links: Vec<String> = atlas.terms().map(|term| term_link(atlas, term, &name)).collect();
         push(&mut text, format_args!("{}\n", links.join(" · ")));
@@ -177,16 +178,18 @@ fn shown_pictures(text: &mut String, atlas: &Atlas, place: usize, here: &PageNam
     }
 }
 
-fn questions(text: &mut String, questions: &[Question]) {
-    if questions.is_empty() {
+fn questions(text: &mut String, details: &Details) {
+    let shown = &details.questions[..details.questions.len().min(QUESTIONS_MAX)];
+    if shown.is_empty() {
         return;
     }
     text.push_str("\n## Questions\n\n");
-    for question in questions.iter().take(QUESTIONS_MAX) {
+    for question in shown {
         push(text, format_args!("- **{}** {}\n", escape(&question.text), escape(&question.answer)));
     }
-    if questions.len() > QUESTIONS_MAX {
-        push(text, format_args!("- and {} more\n", questions.len() - QUESTIONS_MAX));
+    let left = details.questions_total.saturating_sub(shown.len() as u64);
+    if left > 0 {
+        push(text, format_args!("- and {left} more\n"));
     }
 }
 
@@ -239,6 +242,10 @@ fn term_link(atlas: &Atlas, term: &str, from: &PageName) -> String {
 
 fn shown(entry: &Entry, here: &PageName) -> String {
     format!("![{}]({})", escape(&entry.title), PageName::thumbnail(&entry.id, &entry.path).seen_from(here))
+}
+
+fn counted(count: u64, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
 fn push(text: &mut String, more: std::fmt::Arguments<'_>) {

@@ -1,3 +1,5 @@
+//! Reading web pages, the sound ones and the hostile ones.
+
 use super::super::{Document, Limits, read};
 use crate::Error;
 use crate::kind::Kind;

@@ -1,3 +1,5 @@
+//! What stands on the pages, and that their links hold.
+
 use super::*;
 use crate::id::{ChunkId, SourceId};
 use crate::stage::graph::NodeKind;
@@ -57,6 +59,7 @@ fn a_document_page_tells_what_it_holds_and_leads_on() {
             keywords: vec![Keyword { term: "ramp".to_owned(), count: 2 }],
         }),
         questions: vec![question],
+        questions_total: 3,
         chunks: 1,
         notes: vec!["1 links or pictures were left out".to_owned()],
         picture: None,
@@ -67,8 +70,8 @@ fn a_document_page_tells_what_it_holds_and_leads_on() {
         text.starts_with("# The notes/slip.md\n\n`notes/slip.md` · Markdown · 1 chunk\n\n> It is a ramp.\n"),
         "{text}"
     );
-    assert!(text.contains("- **What is a \\*slip\\*?** A ramp for \\<boats\\>.\n"), "{text}");
-    assert!(text.contains("## Leads to\n\n- [The log.txt](../documents/log-txt-"), "{text}");
+    assert!(text.contains("- **What is a \\*slip\\*?** A ramp for \\<boats\\>.\n- and 2 more\n"), "{text}");
+    assert!(text.contains("## Links to\n\n- [The log.txt](../documents/log-txt-"), "{text}");
     assert!(
         text.contains("## Pictures\n\n[![The pictures/hull.png](../pictures/pictures-hull-png-"),
         "{text}"
@@ -87,7 +90,7 @@ fn a_picture_page_shows_the_picture_and_who_shows_it() {
     let text = read(&page);
     assert!(text.contains("40 × 30 points, on average `#1020ff`"), "{text}");
     assert!(text.contains("| `#1020ff` | 90 % |"), "{text}");
-    assert!(text.contains("## Led to from\n\n- [The notes/slip.md]("), "{text}");
+    assert!(text.contains("## Linked from\n\n- [The notes/slip.md]("), "{text}");
 }
 
 #[test]
@@ -115,7 +118,7 @@ fn the_index_lists_folders_terms_and_what_was_not_read() {
     let page = index_page(&yard(), &failures);
     let text = read(&page);
     assert!(
-        text.starts_with("# Wiki\n\n2 documents · 1 pictures · 1 terms\n\n## Top folder\n\n- [The log.txt]("),
+        text.starts_with("# Wiki\n\n2 documents · 1 picture · 1 term\n\n## Top folder\n\n- [The log.txt]("),
         "{text}"
     );
     assert!(text.contains("\n## notes\n") && text.contains("\n## pictures\n"), "{text}");
