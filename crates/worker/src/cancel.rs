@@ -27,6 +27,11 @@ impl Roster {
         self.0.remove(&attempt.held.token);
     }
 
+    /// The attempt with this token is not settled yet.
+    pub(crate) fn holds(&self, token: Token) -> bool {
+        self.0.contains_key(&token)
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }

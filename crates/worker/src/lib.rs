@@ -12,6 +12,37 @@
 //! threads for each pool, on which nothing but handlers runs. So handlers may block, panic, ignore their deadline or spawn
 //! and forget: leases are kept, other pools go on, and no slot leaks.
 //!
+//! ```
+//! use std::sync::Arc;
+//! use poolwright_broker::{Submit, WeightedQueue};
+//! use poolwright_core::{BoxError, Chance, NewTask, PoolName, QueueName, TaskId, TypeName, clock::SystemClock};
+//! use poolwright_handler::{Raw, States};
+//! use poolwright_store_memory::MemoryStore;
+//! use poolwright_worker::{PoolConfig, Router, Rules, Server};
+//!
+//! # #[tokio::main]
+//! # async fn main() -> Result<(), BoxError> {
+//! let store = MemoryStore::new(Arc::new(SystemClock), Chance::from_entropy());
+//! let queue = QueueName::new("default")?;
+//! let task = NewTask::new(queue.clone(), TaskId::new("a1")?, TypeName::new("greet")?, "world");
+//! store.enqueue(vec![task]).await?;
+//!
+//! let mut pool = PoolConfig::new(PoolName::new("core")?, 8);
+//! pool.owns.push(WeightedQueue { queue, weight: 1 });
+//! let mut router = Router::new();
+//! router.handle_as("greet", |name: Raw| async move {
+//!     println!("hello, {}", String::from_utf8_lossy(&name.bytes));
+//!     Ok::<_, BoxError>(())
+//! });
+//! let handlers = router.build([&pool.name], &Rules::default(), &States::default())?;
+//!
+//! let running = Server::builder(store).pools([pool]).services(Arc::new(handlers)).start()?;
+//! running.until(|status| status.counts.completed == 1).await; // or `until_signal`
+//! running.stop();
+//! assert_eq!(running.wait().await.unsettled, 0);
+//! # Ok(()) }
+//! ```
+//!
 //! | File | Its one duty |
 //! | --- | --- |
 //! | `server` | from a description to a running worker and its end |

@@ -64,6 +64,8 @@ pub(crate) async fn run(site: Arc<Site>, mut inbox: mpsc::Receiver<Item>) {
                 tracing::debug!(%error, waiting = batch.len(), "settlements were not stored and are kept");
                 tokio::select! {
                     () = sleep(backoff.next()) => {}
+                    // What was refused may be the fault of what is in it: newcomers do not wait with it.
+                    _ = inbox.recv_many(&mut items, BATCH_MAX), if !error.is_retryable() => {}
                     () = site.stops.ending.cancelled() => return,
                 }
             }

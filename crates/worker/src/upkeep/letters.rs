@@ -3,6 +3,7 @@
 //! Runs on a thread of its own, because a sink may be the application's code and may block. Nothing here changes the
 //! fate of a task: a sink that fails, panics or hangs is counted, and its letters come again.
 
+use std::collections::HashSet;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,7 +40,7 @@ pub(crate) async fn run(
                 }
             }
             () = &mut catching_up => {
-                let pause = match catch_up(&site, &*sink).await {
+                let pause = match catch_up(&site, &*sink, &mut waiting).await {
                     Ok(true) => {
                         backoff.reset();
                         site.options.letters_every
@@ -55,28 +56,40 @@ pub(crate) async fn run(
             () = site.stops.ending.cancelled() => break,
         }
     }
-    while let Ok(letter) = waiting.try_recv() {
-        letters.push(letter);
-    }
-    deliver(&site, &*sink, letters).await;
+    deliver(&site, &*sink, drain(&mut waiting)).await;
 }
 
 /// Everything in the archive that nobody has confirmed; false when the sink failed.
-async fn catch_up(site: &Site, sink: &dyn DeadLetterSink) -> Result<bool, Error> {
+async fn catch_up(
+    site: &Site,
+    sink: &dyn DeadLetterSink,
+    waiting: &mut mpsc::Receiver<DeadLetter>,
+) -> Result<bool, Error> {
     loop {
         let limit = u32::try_from(BATCH_MAX).unwrap_or(u32::MAX);
-        let tasks = site.call(site.broker.unrecorded(site.queues.clone(), limit)).await?;
+        let mut tasks = site.call(site.broker.unrecorded(site.queues.clone(), limit)).await?;
         let is_last = tasks.len() < BATCH_MAX;
-        // One without a token could never be confirmed, and would come again for ever.
-        let letters: Vec<_> = tasks.iter().filter(|task| task.token.is_some()).map(letter).collect();
+        // One without a token could never be confirmed, and would come again for ever. The others that are passed over
+        // have a better letter on its way, which saw the original error: their attempt is about to send it, or (asked in
+        // this order, so that none slips through) has sent it.
+        tasks.retain(|task| task.token.is_some_and(|token| !site.roster.holds(token)));
+        let mut letters = drain(waiting);
+        let better: HashSet<_> = letters.iter().filter_map(|letter| letter.token).collect();
+        tasks.retain(|task| task.token.is_some_and(|token| !better.contains(&token)));
+        letters.extend(tasks.iter().map(letter));
         let is_stuck = letters.is_empty();
-        if !is_stuck && !deliver(site, sink, letters).await {
+        if !deliver(site, sink, letters).await {
             return Ok(false);
         }
         if is_last || is_stuck || site.stops.ending.is_cancelled() {
             return Ok(true);
         }
     }
+}
+
+/// What waits now.
+fn drain(waiting: &mut mpsc::Receiver<DeadLetter>) -> Vec<DeadLetter> {
+    std::iter::from_fn(|| waiting.try_recv().ok()).collect()
 }
 
 /// The letter of an archived task, whose layers are long gone.
@@ -87,27 +100,23 @@ fn letter(task: &TaskRecord) -> DeadLetter {
     }
 }
 
-/// To the sink, and confirmed at the store; false when the sink failed.
+/// To the sink, and confirmed at the store, in batches; false when the sink failed.
 async fn deliver(site: &Site, sink: &dyn DeadLetterSink, letters: Vec<DeadLetter>) -> bool {
-    if letters.is_empty() {
-        return true;
-    }
-    let recorded = record(site, sink, &letters).await;
-    match recorded {
-        Ok(()) => site.counters.letters_recorded.add(letters.len() as u64),
-        Err(error) => {
-            site.counters.sink_failed.add(letters.len() as u64);
-            tracing::warn!(%error, letters = letters.len(), "the sink of dead letters failed; they are offered again");
+    for batch in letters.chunks(BATCH_MAX) {
+        if let Err(error) = record(site, sink, batch).await {
+            site.counters.sink_failed.add(batch.len() as u64);
+            tracing::warn!(%error, letters = batch.len(), "the sink of dead letters failed; they are offered again");
             site.changed.notify_waiters();
             return false;
         }
+        site.counters.letters_recorded.add(batch.len() as u64);
+        let held = batch.iter().filter_map(|letter| Some(Held::new(letter.task.clone(), letter.token?)));
+        if let Err(error) = site.call(site.broker.mark_recorded(held.collect())).await {
+            // They come again from the archive, and recording them twice changes nothing.
+            tracing::debug!(%error, "recorded dead letters were not confirmed");
+        }
+        site.changed.notify_waiters();
     }
-    let held = letters.into_iter().filter_map(|letter| Some(Held::new(letter.task, letter.token?)));
-    if let Err(error) = site.call(site.broker.mark_recorded(held.collect())).await {
-        // They come again from the archive, and recording them twice changes nothing.
-        tracing::debug!(%error, "recorded dead letters were not confirmed");
-    }
-    site.changed.notify_waiters();
     true
 }
 

@@ -73,8 +73,10 @@ async fn bury(site: &Site, dead: Vec<TaskRecord>) -> Result<(), Error> {
     site.counters.crashed_taken_over.add(dead.len() as u64);
     let verdict = |task: TaskRecord| {
         let held = Held::of(&task)?;
+        // Whoever cancelled it wanted its end, and got it in another way.
+        let class = if task.cancel_requested { Class::Cancelled } else { Class::Crashed };
         let error = "its worker died or lost contact: the lease expired".to_owned();
-        let end = End::Failed { class: Class::Crashed, after: None, error };
+        let end = End::Failed { class, after: None, error };
         let policy = site.rules.of(&task.task_type);
         let settlement = judge(end, &task.attempt(), policy, site.broker.now(), site.chance.roll());
         tell!(warn, &task, crashes = task.crashes, "taken over from a worker that died or lost contact");

@@ -306,3 +306,34 @@ async fn handlers_and_what_they_spawn_carry_the_background_mark() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn a_task_that_needs_an_operator_goes_back_and_pauses_its_queue() {
+    safely(async {
+        let rig = Rig::new();
+        rig.enqueue([task("a", "operator").max_retry(0).build()]).await;
+        let running = rig.server(&[main_pool(1)]).start().unwrap();
+        running.until(|status| status.counts.held == 1).await;
+        let queue = builders::queue(builders::QUEUE);
+        let stats = rig.store.queue_stats(vec![queue]).await.unwrap();
+        assert_eq!(stats[0].paused.as_ref().unwrap().reason, "the key has expired");
+        let record = rig.get("a").await.unwrap();
+        assert_eq!((record.state, record.retried), (State::Pending, 0));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_a_handler_tells_while_it_runs_reaches_the_store() {
+    safely(async {
+        let rig = Rig::new();
+        rig.enqueue([task("a", "tells").retention(60).build()]).await;
+        let running = rig.server(&[main_pool(1)]).start().unwrap();
+        running.until(|status| status.counts.completed == 1).await;
+        let record = rig.get("a").await.unwrap();
+        let progress = record.progress.unwrap();
+        assert_eq!((progress.done, progress.note.as_str()), (0.5, "half way"));
+        assert_eq!(record.result.unwrap(), "\"so far\"");
+    })
+    .await;
+}

@@ -4,6 +4,8 @@
 //! | --- | --- |
 //! | `ok` | succeeds |
 //! | `error` `permanent` `revoked` `snooze` | fails that way |
+//! | `operator` | says that a person must act first |
+//! | `tells` | reports its progress, stores a result and succeeds |
 //! | `panic` | panics |
 //! | `wait` | waits until the play is over or it is asked to end, which it obeys |
 //! | `deaf` | waits until the play is over and hears nothing else |
@@ -61,6 +63,11 @@ impl Play {
             b"permanent" => Err(TaskError::permanent("it never will").into()),
             b"revoked" => Err(TaskError::revoked("nobody wants it").into()),
             b"snooze" => Err(TaskError::snooze(std::time::Duration::ZERO).into()),
+            b"operator" => Err(TaskError::needs_operator("the key has expired").into()),
+            b"tells" => {
+                cx.progress(0.5, "half way").await;
+                cx.store_result(&"so far").await
+            }
             b"panic" => panic!("on purpose"),
             b"wait" => self.wait(&cx).await,
             b"deaf" => {

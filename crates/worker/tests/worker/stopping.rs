@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use poolwright_broker::Inspect;
+use poolwright_conformance::builders;
 use poolwright_core::State;
 use poolwright_worker::{Error, Options, Phase, PoolConfig, Problem, Report, Router, Server};
 
@@ -221,6 +222,65 @@ async fn a_released_task_is_taken_by_the_next_worker() {
         rig.play.drop_curtain();
         let second = rig.server(&[main_pool(1)]).start().unwrap();
         second.until(|status| status.counts.completed == 1).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_worker_that_is_stopped_again_and_again_loses_nothing_and_does_nothing_twice() {
+    safely(async {
+        let rig = Rig::new();
+        rig.enqueue(many("t", 3_000, "ok")).await;
+        for round in 1..=10 {
+            let running = rig.server(&[main_pool(20)]).start().unwrap();
+            rig.play.until(|play| play.starts().len() >= round * 100).await;
+            if round % 2 == 0 {
+                running.stop_now()
+            } else {
+                running.stop()
+            }
+            assert_clean(&running.wait().await);
+        }
+        let last = rig.server(&[main_pool(20)]).start().unwrap();
+        let queue = builders::queue(builders::QUEUE);
+        rig.store
+            .until(async |store| {
+                let stats = store.queue_stats(vec![queue.clone()]).await.unwrap();
+                stats[0].size() == 0 && stats[0].processed == 3_000
+            })
+            .await;
+        last.stop();
+        assert_clean(&last.wait().await);
+        let stats = rig.store.queue_stats(vec![queue.clone()]).await.unwrap();
+        assert_eq!((stats[0].processed, stats[0].failed), (3_000, 0));
+    })
+    .await;
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_signal_stops_gracefully_and_a_second_one_at_once() {
+    safely(async {
+        let rig = Rig::new();
+        rig.enqueue([task("a", "deaf").build()]).await;
+        let forever = Duration::from_secs(3_600);
+        let patient = Options { grace: forever, stop_grace: forever, ..options() };
+        let running = rig.server(&[main_pool(1)]).options(patient).start().unwrap();
+        rig.play.until(|play| play.on_stage("main") == 1).await;
+        let send = |signal: &str| {
+            let kill = format!("kill {signal} {}", std::process::id());
+            assert!(std::process::Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+        };
+        // The first poll of `until_signal` begins to listen, before anything is sent.
+        let (report, ()) = tokio::join!(biased; running.until_signal(), async {
+            send("-TERM");
+            let status = running.until(|status| status.phase >= Phase::Draining).await;
+            assert_eq!((status.phase, status.counts.released), (Phase::Draining, 0));
+            send("-INT");
+        });
+        let report = report.unwrap();
+        assert_clean(&report);
+        assert_eq!(report.status.counts.released, 1);
     })
     .await;
 }

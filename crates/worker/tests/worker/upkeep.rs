@@ -31,6 +31,22 @@ async fn a_task_of_a_dead_worker_is_taken_over_and_counts_as_a_crash_not_as_a_fa
 }
 
 #[tokio::test]
+async fn a_cancelled_task_whose_worker_died_is_gone_and_no_crash() {
+    safely(async {
+        let rig = Rig::new();
+        rig.enqueue([task("a", "ok").build()]).await;
+        rig.claim_and_die(1).await;
+        rig.store.request_cancel(vec![builders::key(builders::QUEUE, "a")]).await.unwrap();
+        rig.clock.advance(options().lease);
+        let rules = rules(Policy { max_crashes: 0, ..Policy::default() });
+        let running = rig.server(&[main_pool(1)]).rules(rules).start().unwrap();
+        let status = running.until(|status| status.counts.discarded == 1).await;
+        assert_eq!((status.counts.archived, rig.state("a").await), (0, None));
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_task_that_keeps_killing_its_workers_is_archived_with_a_dead_letter() {
     safely(async {
         let rig = Rig::new();
