@@ -35,6 +35,25 @@ impl Stores {
         Self::open_with(broker, ledger, Arc::new(SystemClock), Chance::from_entropy()).await
     }
 
+    /// Whether there is a store at this URL already: opening one that is not there makes it. One in memory never is.
+    ///
+    /// A path that cannot be looked at counts as there, so that opening it tells why.
+    ///
+    /// # Errors
+    /// [`Error::UnknownStore`] and [`Error::Sqlite`] when the URL is none of a store.
+    pub fn is_there(url: &str) -> Result<bool, Error> {
+        match scheme(url)? {
+            #[cfg(feature = "sqlite")]
+            "sqlite" => {
+                let path = poolwright_store_sqlite::Options::from_url(url)?.path;
+                Ok(path.try_exists().unwrap_or(true))
+            }
+            #[cfg(feature = "memory")]
+            "memory" => nameless(url).map(|()| false),
+            other => Err(unknown(missing(other))),
+        }
+    }
+
     pub(crate) async fn open_with(
         broker: &str,
         ledger: Option<&str>,
@@ -70,27 +89,31 @@ impl fmt::Debug for Stores {
 }
 
 async fn open(url: &str, clock: Arc<dyn Clock>, chance: Chance) -> Result<Stores, Error> {
-    let Some((scheme, _)) = url.split_once(':') else {
-        return Err(unknown(format!("`{url}` names no kind of store, did you mean `sqlite://{url}`?")));
-    };
-    match scheme {
+    match scheme(url)? {
         #[cfg(feature = "sqlite")]
         "sqlite" => sqlite(url, clock, chance).await,
         #[cfg(feature = "memory")]
-        "memory" => memory(url, clock, chance),
-        _ => {
+        "memory" => nameless(url).map(|()| Stores::memory(clock, chance)),
+        other => {
             // A build without any store has no use for them.
             drop((clock, chance));
-            // What follows the scheme may hold a password.
-            Err(unknown(missing(scheme)))
+            Err(unknown(missing(other)))
         }
     }
 }
 
+/// What stands before the first colon. What follows it may hold a password, so no message shows it.
+fn scheme(url: &str) -> Result<&str, Error> {
+    match url.split_once(':') {
+        Some((scheme, _)) => Ok(scheme),
+        None => Err(unknown(format!("`{url}` names no kind of store, did you mean `sqlite://{url}`?"))),
+    }
+}
+
 #[cfg(feature = "memory")]
-fn memory(url: &str, clock: Arc<dyn Clock>, chance: Chance) -> Result<Stores, Error> {
+fn nameless(url: &str) -> Result<(), Error> {
     match url {
-        "memory:" => Ok(Stores::memory(clock, chance)),
+        "memory:" => Ok(()),
         _ => Err(unknown(format!("a store in memory has no name, expected `memory:` and got `{url}`"))),
     }
 }
@@ -147,6 +170,20 @@ mod tests {
     #[tokio::test]
     async fn a_mistake_in_a_sqlite_url_is_told_by_its_store() {
         assert!(refusal("sqlite://t.db?sync=off").await.contains("unknown parameter `sync`"));
+    }
+
+    #[tokio::test]
+    async fn a_store_is_there_once_it_was_opened() {
+        let here = tempfile::tempdir().expect("a directory for the test");
+        let url = format!("sqlite://{}", here.path().join("deep/tasks.db").display());
+        assert!(!Stores::is_there(&url).expect("a good URL"));
+        assert!(!here.path().join("deep").exists(), "looking made something");
+        Stores::open(&url, None).await.expect("a new file");
+        assert!(Stores::is_there(&url).expect("a good URL"));
+        assert!(!Stores::is_there("memory:").expect("a good URL"));
+        for bad in ["tasks.db", "redis://localhost", "sqlite://", "memory:mine"] {
+            assert!(Stores::is_there(bad).is_err(), "{bad}");
+        }
     }
 
     #[tokio::test]
