@@ -131,7 +131,7 @@ where
 {
     let stack = Stack::new(poolwright_middleware::Options::default());
     let mut router = Router::new();
-    router.handle_as(TASK, handler).wrap(move |pool, _, service| stack.service(pool, service));
+    router.handle_as(TASK, handler).wrap(move |pool, service| stack.service(pool, service));
     let rules = Rules::default();
     let routes = router.build(pools.iter().map(|pool| &pool.name), &rules, &states)?;
     Server::builder(Arc::clone(store))
