@@ -319,7 +319,7 @@ impl Running {
         self.site.status()
     }
 
-    /// Waits until the status is as wanted, and gives it.
+    /// Waits until the status is as wanted, and gives it; for ever, if it never is.
     pub async fn until(&self, mut holds: impl FnMut(&Status) -> bool) -> Status {
         let mut status = None;
         let look = |site: &Site| {

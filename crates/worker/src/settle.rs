@@ -83,43 +83,52 @@ fn open(site: &Site, Item { attempt, end, permit }: Item) -> Open {
 
 /// Stores a batch; what stays in it is not stored.
 async fn store(site: &Site, batch: &mut Vec<Open>) -> Result<(), Error> {
-    let error = match send(site, batch).await {
-        Ok(outcomes) => {
-            batch.drain(..).zip(outcomes).for_each(|(open, outcome)| conclude(site, open, outcome));
-            return Ok(());
-        }
-        Err(error) => error,
-    };
-    if error.is_retryable() || batch.len() < 2 {
-        return Err(error);
+    let whole = send(site, batch).await;
+    match &whole {
+        Err(error) if !error.is_retryable() && batch.len() > 1 => {}
+        _ => return whole,
     }
     // A refusal may be about one of them: the others must not wait for it.
     for open in std::mem::take(batch) {
         let mut alone = vec![open];
-        match send(site, &mut alone).await {
-            Ok(outcomes) => {
-                alone.into_iter().zip(outcomes).for_each(|(open, outcome)| conclude(site, open, outcome));
-            }
-            Err(_) => batch.append(&mut alone),
+        if let Err(error) = send(site, &mut alone).await {
+            tell!(debug, alone[0].attempt.cx.task(), %error, "its settlement was not stored and is kept");
         }
+        batch.append(&mut alone);
     }
-    if batch.is_empty() { Ok(()) } else { Err(error) }
+    if batch.is_empty() { Ok(()) } else { whole }
 }
 
-async fn send(site: &Site, batch: &mut [Open]) -> Result<Vec<Result<Settled, Error>>, Error> {
+/// One call; what stays in the batch has got no answer, or one that may change.
+async fn send(site: &Site, batch: &mut Vec<Open>) -> Result<(), Error> {
     let settlements = batch.iter().map(|open| (open.attempt.held.clone(), open.settlement.clone()));
     let answer = site.call(site.broker.settle(settlements.collect())).await;
-    match answer {
+    let outcomes = match answer {
         Ok(outcomes) if outcomes.len() != batch.len() => {
             let why = format!("{} outcomes for {} settlements", outcomes.len(), batch.len());
             Err(Error::Unavailable { why })
         }
-        Err(error) if error.is_retryable() => {
-            batch.iter_mut().for_each(|open| open.was_sent = true);
-            Err(error)
-        }
         answer => answer,
+    };
+    let outcomes = match outcomes {
+        Ok(outcomes) => outcomes,
+        Err(error) => {
+            batch.iter_mut().for_each(|open| open.was_sent |= error.is_retryable());
+            return Err(error);
+        }
+    };
+    let mut result = Ok(());
+    for (mut open, outcome) in std::mem::take(batch).into_iter().zip(outcomes) {
+        match outcome {
+            Err(error) if error.is_retryable() || matches!(error, Error::Refused { .. }) => {
+                open.was_sent |= error.is_retryable();
+                batch.push(open);
+                result = Err(error);
+            }
+            outcome => conclude(site, open, outcome),
+        }
     }
+    result
 }
 
 /// The store has answered: off the roster, counted, and the dead letter on its way. Dropping `open` frees the worker.
@@ -138,10 +147,10 @@ fn conclude(site: &Site, open: Open, outcome: Result<Settled, Error>) {
             return;
         }
     };
-    let tally =
-        if matches!(settlement, Settlement::Complete { .. }) { &pool.completed } else { &pool.failed };
-    if !matches!(settlement, Settlement::Release) {
-        tally.add(1);
+    match settlement {
+        Settlement::Complete { .. } => pool.completed.add(1),
+        Settlement::Release => {}
+        _ => pool.failed.add(1),
     }
     count(site, task, &settlement);
     if let Some(settled) = settled {

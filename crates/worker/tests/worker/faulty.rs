@@ -18,6 +18,10 @@ pub(crate) enum Fault {
     Refuse,
     /// It is never answered.
     Hang,
+    /// The store breaks with a panic.
+    Panic,
+    /// Of a batch of settlements, none is answered for.
+    NoOutcomes,
 }
 
 /// Wraps a store.
@@ -108,6 +112,8 @@ impl Faulty {
                     away()
                 }
                 Some(Fault::Refuse) => Err(Error::Refused { why: "the test wants it so".into() }),
+                Some(Fault::Panic) => panic!("the store breaks on purpose"),
+                Some(Fault::NoOutcomes) => unreachable!("only settlements have outcomes"),
                 Some(Fault::Hang) => {
                     self.changed.notify_waiters();
                     std::future::pending().await
@@ -134,7 +140,16 @@ impl Dispatch for Faulty {
         self.ask("extend", self.inner.extend(held, lease))
     }
     fn settle(&self, settlements: Vec<(Held, Settlement)>) -> Reply<'_, Vec<Result<Settled, Error>>> {
-        self.with(|troubles| troubles.settled.extend(settlements.iter().cloned()));
+        let spoilt = self.with(|troubles| {
+            troubles.settled.extend(settlements.iter().cloned());
+            let faults = troubles.faults.entry("settle").or_default();
+            (faults.front() == Some(&Fault::NoOutcomes)).then(|| faults.pop_front())
+        });
+        if spoilt.is_some() {
+            let away = || Err(Error::Unavailable { why: "a part of the store is away".into() });
+            let outcomes = settlements.iter().map(|_| away()).collect();
+            return Box::pin(std::future::ready(Ok(outcomes)));
+        }
         self.ask("settle", self.inner.settle(settlements))
     }
     fn store_result(&self, held: Held, result: Bytes) -> Reply<'_, ()> {

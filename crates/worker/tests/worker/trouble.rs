@@ -138,6 +138,36 @@ async fn a_refusal_about_one_settlement_does_not_hold_up_the_others() {
 }
 
 #[tokio::test]
+async fn a_settlement_that_a_part_of_the_store_did_not_answer_for_is_sent_again() {
+    safely(async {
+        let rig = Rig::new();
+        rig.store.fail_next("settle", Fault::NoOutcomes);
+        rig.enqueue([task("a", "ok").build()]).await;
+        let running = rig.server(&[main_pool(1)]).start().unwrap();
+        let status = running.until(|status| status.busy() == 0 && status.counts.claimed == 1).await;
+        assert_eq!((status.counts.completed, status.counts.lease_lost), (1, 0));
+        assert_eq!(rig.store.settlements_of("a"), 2);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_loop_that_breaks_stops_the_worker_and_is_named() {
+    safely(async {
+        let rig = Rig::new();
+        rig.enqueue([task("a", "wait").build()]).await;
+        let running = rig.server(&[main_pool(1)]).start().unwrap();
+        rig.play.until(|play| play.on_stage("main") == 1).await;
+        rig.store.fail_next("beat", Fault::Panic);
+        let report = running.wait().await;
+        assert!(report.failed.as_deref().unwrap().starts_with("loop beat failed: "), "{:?}", report.failed);
+        assert_eq!((report.unsettled, report.status.counts.released), (0, 1));
+        assert_eq!(rig.state("a").await, Some(State::Pending));
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn an_attempt_that_loses_its_lease_is_stopped_and_its_result_dropped() {
     safely(async {
         let rig = Rig::new();
