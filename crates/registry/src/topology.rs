@@ -128,7 +128,7 @@ pub struct Pool {
     pub label: Arc<str>,
     /// How many tasks it runs at the same time, in each process.
     pub workers: Resolved<usize>,
-    /// Threads of a runtime of its own; none: it shares the process's.
+    /// Threads of its runtime; none: one for each worker, at most 32.
     pub threads: Option<usize>,
     /// The queues it owns.
     pub owns: Vec<Weighted>,

@@ -146,8 +146,8 @@ static POOL: Table = Table {
         Key::new(
             "threads",
             Kind::Integer { noun: "a number of threads", min: 1, max: 512 },
-            "Threads of a runtime of its own, so that handlers that hog a processor slow no other pool; without it the \
-             pool shares the process's runtime.",
+            "Threads of the pool's own runtime: fewer than workers bound what its handlers take of the processors. \
+             Default: one for each worker, at most 32.",
         ),
         Key::new("queues", Kind::Map(Noun::Queue, &WEIGHT), "The queues it owns, with their weights."),
         Key::new(
