@@ -29,7 +29,8 @@ pub struct DeadLetter {
     pub class: Class,
     /// What was said: at most [`crate::text::ERROR_BYTES_MAX`] bytes, cut on a character boundary.
     pub error: Arc<str>,
-    /// Attempts made, this one included.
+    /// Attempts made: those that failed, those whose worker died, and the one that ended it. Those that were put off
+    /// (rate limits, lock conflicts, snoozes) are not counted.
     pub attempts: u32,
     /// When it ended.
     pub failed_at: Timestamp,
@@ -53,7 +54,7 @@ impl DeadLetter {
             headers: task.headers.clone(),
             class,
             error: crate::text::error_text(error).into(),
-            attempts: if task.token.is_some() { task.retried.saturating_add(1) } else { task.retried },
+            attempts: attempts(task, class),
             failed_at,
             subjects: task.subjects.clone(),
             scopes: task.scopes.clone(),
@@ -78,6 +79,12 @@ impl DeadLetter {
     }
 }
 
+/// An operator ends a task that waits, which is no attempt; everything else ends one.
+fn attempts(task: &TaskRecord, class: Class) -> u32 {
+    let last = u32::from(task.token.is_some() && class != Class::Operator);
+    task.retried.saturating_add(task.crashes).saturating_add(last)
+}
+
 /// Where dead letters go. The ledger is one; an application may have its own.
 pub trait DeadLetterSink: Send + Sync {
     /// Stores them durably. The same letter may come again (its key is task and token): that is a success.
@@ -85,4 +92,63 @@ pub trait DeadLetterSink: Send + Sync {
     /// # Errors
     /// Any: the letters stay marked as unrecorded in the store, and upkeep brings them again.
     fn record<'a>(&'a self, letters: &'a [DeadLetter]) -> BoxFuture<'a, Result<(), BoxError>>;
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::{QueueName, State, TaskId};
+
+    fn task(retried: u32, crashes: u32, token: Option<[u8; 16]>) -> TaskRecord {
+        TaskRecord {
+            key: TaskKey::new(QueueName::new("q").unwrap(), TaskId::new("a").unwrap()),
+            task_type: TypeName::new("x:y").unwrap(),
+            state: State::Archived,
+            payload: Bytes::new(),
+            headers: Headers::new(),
+            max_retry: 3,
+            retried,
+            deferrals: 0,
+            crashes,
+            timeout: Duration::ZERO,
+            deadline: None,
+            retention: Duration::ZERO,
+            unique: None,
+            subjects: Vec::new(),
+            scopes: Vec::new(),
+            tenant: None,
+            enqueued_at: Timestamp::EPOCH,
+            pending_since: None,
+            due: None,
+            started_at: None,
+            lease_until: None,
+            token: token.map(Token::from_bytes),
+            failed: None,
+            completed_at: None,
+            expires_at: None,
+            result: None,
+            progress: None,
+            cancel_requested: false,
+            runs_again: false,
+        }
+    }
+
+    #[test]
+    fn attempts_are_those_that_failed_or_crashed_and_the_last_one() {
+        let attempts = |task: &TaskRecord, class| DeadLetter::of(task, class, "", Timestamp::EPOCH).attempts;
+        let token = Some([1; 16]);
+        assert_eq!(attempts(&task(3, 0, token), Class::Transient), 4);
+        assert_eq!(attempts(&task(0, 2, token), Class::Crashed), 3);
+        assert_eq!(attempts(&task(1, 1, token), Class::Permanent), 3);
+    }
+
+    #[test]
+    fn an_operator_who_archives_what_waits_makes_no_attempt() {
+        let attempts = |task: &TaskRecord| DeadLetter::of(task, Class::Operator, "", Timestamp::EPOCH).attempts;
+        // A store gives the archive by hand a token of its own.
+        assert_eq!(attempts(&task(0, 0, Some([1; 16]))), 0);
+        assert_eq!(attempts(&task(2, 0, None)), 2);
+    }
 }
