@@ -24,6 +24,10 @@ pub struct TakeOver {
     pub limit: u32,
     /// How long the new leases last.
     pub lease: Duration,
+    /// Once the store's clock is past this, nothing is taken over. The caller asks because of what it knew of leases when
+    /// it asked; a request that got stuck on its way (behind another writer, in a connection, in a process that was
+    /// suspended) must not act on what has changed since.
+    pub not_after: Timestamp,
 }
 
 /// How long and how many ended tasks a queue keeps.

@@ -90,6 +90,7 @@ macro_rules! cases {
                 whoever_takes_over_may_die_too
                 a_take_over_alone_uses_nothing
                 a_take_over_takes_the_earliest_expired_within_its_limit
+                a_take_over_that_comes_too_late_takes_nothing
                 a_take_over_looks_at_the_named_queues_only_paused_or_not
                 a_result_is_kept_with_the_running_task
                 progress_is_noted_and_brought_within_its_bounds

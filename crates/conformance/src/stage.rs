@@ -196,7 +196,8 @@ impl<'h> Stage<'h> {
     }
 
     pub(crate) async fn take_over(&self) -> Result<Vec<TaskRecord>, Error> {
-        let request = TakeOver { queues: queues(&[QUEUE]), limit: 1_000, lease: LEASE };
+        let request =
+            TakeOver { queues: queues(&[QUEUE]), limit: 1_000, lease: LEASE, not_after: Timestamp::MAX };
         self.broker().take_over(request).await
     }
 

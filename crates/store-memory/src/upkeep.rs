@@ -28,7 +28,8 @@ impl Upkeep for MemoryStore {
     fn take_over(&self, request: TakeOver) -> Reply<'_, Vec<TaskRecord>> {
         self.step(move |content, now| {
             let mut taken = Vec::new();
-            for name in &request.queues {
+            let is_late = now > request.not_after;
+            for name in request.queues.iter().filter(|_| !is_late) {
                 let Some(queue) = content.queues.get_mut(name) else { continue };
                 let limit = request.limit as usize - taken.len();
                 taken.extend(queue.take_over(limit, now + request.lease, now, &self.chance));

@@ -22,7 +22,9 @@ impl Upkeep for SqliteStore {
     fn take_over(&self, request: TakeOver) -> Reply<'_, Vec<TaskRecord>> {
         self.write(HEAVY, move |work| {
             let mut taken = Vec::new();
-            for name in &request.queues {
+            // Another process may have kept the write lock for long.
+            let is_late = work.now > request.not_after;
+            for name in request.queues.iter().filter(|_| !is_late) {
                 let left = request.limit - u32::try_from(taken.len()).unwrap_or(request.limit);
                 if let Some(queue) = work.queue(name)? {
                     taken.extend(claim::take_over(work, queue.seq, name, left, request.lease)?);

@@ -67,7 +67,7 @@ pub(crate) async fn run(site: Arc<Site>) {
 async fn listen(site: &Site) {
     let mut backoff = site.backoff();
     loop {
-        match site.call(site.broker.subscribe()).await {
+        match site.look_up(site.broker.subscribe()).await {
             Ok(feed) => {
                 backoff.reset();
                 // What was said before this feed began is found on the records.

@@ -20,6 +20,14 @@ impl Contact {
         Self { changed, ..Self::default() }
     }
 
+    /// Learns from the answer to a call that only looks. It may be answered while nothing can be written, so an answer is
+    /// no sign that the store is back.
+    pub(crate) fn note_look<T>(&self, answer: &Result<T, Error>) {
+        if answer.as_ref().is_err_and(Error::is_retryable) {
+            self.note(answer);
+        }
+    }
+
     /// Learns from the answer to a call.
     pub(crate) fn note<T>(&self, answer: &Result<T, Error>) {
         match answer {
@@ -64,7 +72,9 @@ mod tests {
         assert!(contact.is_away());
         contact.note::<()>(&Err(Error::Refused { why: "read-only".into() }));
         assert!(!contact.is_away());
-        contact.note(&away());
+        contact.note_look(&away());
+        contact.note_look(&Ok(()));
+        assert!(contact.is_away(), "that it can be read does not say that it can be written");
         contact.note(&Ok(()));
         assert_eq!((contact.is_away(), contact.outages()), (false, 2));
     }

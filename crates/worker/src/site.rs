@@ -87,9 +87,15 @@ impl Site {
 
     /// The same with another limit. Too late is as good as unavailable: it may or may not have been done.
     pub(crate) async fn call_within<T>(&self, limit: Duration, reply: Reply<'_, T>) -> Result<T, Error> {
-        let late = |_| Err(Error::Unavailable { why: format!("no answer within {limit:?}") });
-        let answer = timeout(limit, reply).await.unwrap_or_else(late);
+        let answer = answer_within(limit, reply).await;
         self.contact.note(&answer);
+        answer
+    }
+
+    /// The same for a call that writes nothing.
+    pub(crate) async fn look_up<T>(&self, reply: Reply<'_, T>) -> Result<T, Error> {
+        let answer = answer_within(self.options.call_timeout, reply).await;
+        self.contact.note_look(&answer);
         answer
     }
 
@@ -152,6 +158,11 @@ impl Site {
             changed.await;
         }
     }
+}
+
+async fn answer_within<T>(limit: Duration, reply: Reply<'_, T>) -> Result<T, Error> {
+    let late = |_| Err(Error::Unavailable { why: format!("no answer within {limit:?}") });
+    timeout(limit, reply).await.unwrap_or_else(late)
 }
 
 /// What handlers tell the store while they run.

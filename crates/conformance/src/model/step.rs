@@ -99,7 +99,10 @@ impl Step {
         };
         match dice.below(11) {
             0..5 => Self::Promote(queues, limit),
-            5..8 => Self::TakeOver(TakeOver { queues, limit, lease: dice.time(40) }),
+            5..8 => {
+                let not_after = if dice.percent(80) { Timestamp::MAX } else { Timestamp::EPOCH };
+                Self::TakeOver(TakeOver { queues, limit, lease: dice.time(40), not_after })
+            }
             8 => Self::Sweep(queues.into_iter().map(|queue| limits(dice, queue)).collect()),
             9 => Self::MarkRecorded(usize::try_from(dice.below(3)).unwrap_or(0)),
             _ if dice.percent(40) => Self::Reconcile,

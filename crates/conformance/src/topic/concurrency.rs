@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use poolwright_broker::{Error, TakeOver};
-use poolwright_core::OnConflict;
+use poolwright_core::{OnConflict, Timestamp};
 use tokio::task::JoinSet;
 
 use crate::Outcome;
@@ -50,7 +50,8 @@ pub(crate) async fn of_a_settlement_and_a_take_over_one_wins(s: Stage<'_>) -> Ou
         let (settler, reaper) = (s.broker(), s.broker());
         let proof = held(&taken);
         let settle = async move { settler.settle(vec![(proof, complete())]).await };
-        let request = TakeOver { queues: queues(&[QUEUE]), limit: 9, lease: LEASE };
+        let request =
+            TakeOver { queues: queues(&[QUEUE]), limit: 9, lease: LEASE, not_after: Timestamp::MAX };
         let take_over = async move { reaper.take_over(request).await };
         // Each is the first to start as often as the other.
         let (settling, taking) = if round % 2 == 0 {
@@ -140,7 +141,8 @@ pub(crate) async fn many_take_overs_at_once_take_each_task_once(s: Stage<'_>) ->
     for _ in 0..CALLERS {
         let broker = s.broker();
         callers.spawn(async move {
-            broker.take_over(TakeOver { queues: queues(&[QUEUE]), limit: 10, lease: LEASE }).await
+            let queues = queues(&[QUEUE]);
+            broker.take_over(TakeOver { queues, limit: 10, lease: LEASE, not_after: Timestamp::MAX }).await
         });
     }
     let mut seen = BTreeSet::new();

@@ -1,7 +1,7 @@
 //! Leases: whose a task is, until when, and who takes it over.
 
 use poolwright_broker::{Error, Extension, Held, TakeOver};
-use poolwright_core::{Charge, Class, Settlement, State, TaskRecord, Token};
+use poolwright_core::{Charge, Class, Settlement, State, TaskRecord, Timestamp, Token};
 
 use crate::Outcome;
 use crate::builders::{LEASE, QUEUE, complete, key, queue, queues, retry_as, secs, task};
@@ -146,10 +146,22 @@ pub(crate) async fn a_take_over_takes_the_earliest_expired_within_its_limit(s: S
         s.extend(&taken, secs(lease)).await?;
     }
     s.elapse(60).await;
-    let request = |limit| TakeOver { queues: queues(&[QUEUE]), limit, lease: LEASE };
+    let request =
+        |limit| TakeOver { queues: queues(&[QUEUE]), limit, lease: LEASE, not_after: Timestamp::MAX };
     assert!(s.broker().take_over(request(0)).await?.is_empty());
     assert_eq!(ids(&s.broker().take_over(request(2)).await?), ["a", "b"]);
     assert_eq!(ids(&s.broker().take_over(request(9)).await?), ["c"]);
+    Ok(())
+}
+
+pub(crate) async fn a_take_over_that_comes_too_late_takes_nothing(s: Stage<'_>) -> Outcome {
+    let taken = s.running(task("a")).await?;
+    let asked = s.now();
+    s.elapse(60).await;
+    let request = |not_after| TakeOver { queues: queues(&[QUEUE]), limit: 9, lease: LEASE, not_after };
+    assert!(s.broker().take_over(request(asked)).await?.is_empty());
+    assert_eq!(s.the("a").await?.token, taken.token);
+    assert_eq!(ids(&s.broker().take_over(request(s.now())).await?), ["a"], "in time is in time");
     Ok(())
 }
 
@@ -159,7 +171,12 @@ pub(crate) async fn a_take_over_looks_at_the_named_queues_only_paused_or_not(s: 
     }
     s.broker().pause(queue("x"), "no".into()).await?;
     s.elapse(60).await;
-    let request = TakeOver { queues: queues(&["x", "z", "unknown"]), limit: 9, lease: LEASE };
+    let request = TakeOver {
+        queues: queues(&["x", "z", "unknown"]),
+        limit: 9,
+        lease: LEASE,
+        not_after: Timestamp::MAX,
+    };
     let mut taken: Vec<_> =
         s.broker().take_over(request).await?.into_iter().map(|task| task.key.queue).collect();
     taken.sort_unstable();

@@ -51,6 +51,8 @@ pub(crate) enum Fault {
     ForgetsStoredResults,
     /// Deferrals are charged as retries.
     ChargesDeferrals,
+    /// A request that got stuck on its way takes tasks over all the same.
+    TakesOverLate,
     /// Tasks are promoted a second before they are due.
     PromotesEarly,
     /// A follow-up is acknowledged and lost.
@@ -328,6 +330,13 @@ impl Upkeep for Faulty {
         })
     }
 
+    fn take_over(&self, mut request: TakeOver) -> Reply<'_, Vec<TaskRecord>> {
+        if self.has(Fault::TakesOverLate) {
+            request.not_after = Timestamp::MAX;
+        }
+        self.inner.take_over(request)
+    }
+
     fn sweep(&self, mut limits: Vec<ArchiveLimits>) -> Reply<'_, Swept> {
         if self.has(Fault::TrimsUnrecorded) {
             limits.iter_mut().for_each(|limits| limits.spare_unrecorded = false);
@@ -352,7 +361,6 @@ impl Upkeep for Faulty {
     }
 
     pass_on! {
-        fn take_over(request: TakeOver) -> Vec<TaskRecord>;
         fn reconcile(queues: Vec<QueueName>) -> Reconciled;
         fn unrecorded(queues: Vec<QueueName>, limit: u32) -> Vec<TaskRecord>;
         fn retire(server: ServerId) -> ();

@@ -113,6 +113,9 @@ faults! {
     a_store_that_forgets_the_order_of_claims_is_caught: ForgetsTheOrderOfClaims, by model: true, by [
         "claim::a_resent_claim_keeps_its_order_across_queues",
     ];
+    a_store_that_takes_over_late_is_caught: TakesOverLate, by model: true, by [
+        "lease::a_take_over_that_comes_too_late_takes_nothing",
+    ];
     a_store_that_discards_in_silence_is_caught: DiscardsInSilence, by model: true, by [
         "cancel::a_claim_discards_flagged_tasks_and_takes_the_next",
     ];

@@ -64,7 +64,7 @@ fn fullness(home: &PoolName, servers: &[ServerBeat], now: Timestamp, fresh: Dura
 /// Asks once in a heartbeat.
 pub(crate) async fn run(site: Arc<Site>) {
     loop {
-        let servers = site.call(site.broker.servers()).await.unwrap_or_default();
+        let servers = site.look_up(site.broker.servers()).await.unwrap_or_default();
         if site.homes.learn(&servers, site.broker.now(), site.options.beat_lasts) {
             site.look.notify_one();
         }

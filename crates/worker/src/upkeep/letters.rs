@@ -67,7 +67,7 @@ async fn catch_up(
 ) -> Result<bool, Error> {
     loop {
         let limit = u32::try_from(BATCH_MAX).unwrap_or(u32::MAX);
-        let mut tasks = site.call(site.broker.unrecorded(site.queues.clone(), limit)).await?;
+        let mut tasks = site.look_up(site.broker.unrecorded(site.queues.clone(), limit)).await?;
         let is_last = tasks.len() < BATCH_MAX;
         // One without a token could never be confirmed, and would come again for ever. The others that are passed over
         // have a better letter on its way, which saw the original error: their attempt is about to send it, or (asked in

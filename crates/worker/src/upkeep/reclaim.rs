@@ -4,7 +4,8 @@
 //! store was away, and whenever this process finds that its own leases are old (it was suspended, or the clock jumped):
 //! extends go first, here and, by the same rule, everywhere else.
 //!
-//! Invariant: nothing is taken over while this process's own leases are not fresh.
+//! Invariant: nothing is taken over while this process's own leases are not fresh, also not by a request that was sent
+//! while they were and got stuck on its way.
 
 use std::sync::Arc;
 
@@ -44,28 +45,32 @@ async fn reclaim(site: &Site) {
             }
             if age > lease / 3 * 2 {
                 site.leases.renew_now();
-            } else if let Err(error) = take_over(site).await {
-                tracing::debug!(%error, "expired leases were not taken over");
+            } else {
+                match take_over(site).await {
+                    // Our own leases are looked at again before the next ones are taken.
+                    Ok(more) if more => continue,
+                    Ok(_) => {}
+                    Err(error) => tracing::debug!(%error, "expired leases were not taken over"),
+                }
             }
         }
         sleep(every).await;
     }
 }
 
-/// All that have expired by now.
-async fn take_over(site: &Site) -> Result<(), Error> {
-    loop {
-        let request = TakeOver { queues: site.queues.clone(), limit: LIMIT, lease: site.options.lease };
-        let dead = site.call(site.broker.take_over(request)).await?;
-        if dead.is_empty() {
-            return Ok(());
-        }
-        let is_last = dead.len() < LIMIT as usize;
+/// The first of those that have expired by now; true when there may be more.
+async fn take_over(site: &Site) -> Result<bool, Error> {
+    // Our own leases are younger than two thirds. What has not been done within the last one must not be done at all: by
+    // then they may have run out behind whatever holds up the store.
+    let (lease, soon) = (site.options.lease, site.options.lease / 3);
+    let not_after = site.broker.now() + soon;
+    let request = TakeOver { queues: site.queues.clone(), limit: LIMIT, lease, not_after };
+    let dead = site.call_within(soon, site.broker.take_over(request)).await?;
+    let more = dead.len() >= LIMIT as usize;
+    if !dead.is_empty() {
         bury(site, dead).await?;
-        if is_last {
-            return Ok(());
-        }
     }
+    Ok(more)
 }
 
 /// Judges and settles. If that fails the new leases expire in their turn, and whoever sees it does the same.

@@ -18,6 +18,8 @@ pub(crate) enum Fault {
     Refuse,
     /// It is never answered.
     Hang,
+    /// It gets stuck on its way, and is done when the test lets it.
+    Stuck,
     /// The store breaks with a panic.
     Panic,
     /// Of a batch of settlements, none is answered for.
@@ -29,11 +31,13 @@ pub(crate) struct Faulty {
     inner: Arc<dyn Broker>,
     troubles: Mutex<Troubles>,
     changed: Notify,
+    loosened: Notify,
 }
 
 #[derive(Default)]
 struct Troubles {
     is_away: bool,
+    stuck: usize,
     faults: BTreeMap<&'static str, VecDeque<Fault>>,
     calls: BTreeMap<&'static str, usize>,
     claims: Vec<ClaimRequest>,
@@ -42,7 +46,7 @@ struct Troubles {
 
 impl Faulty {
     pub(crate) fn new(inner: Arc<dyn Broker>) -> Arc<Self> {
-        Arc::new(Self { inner, troubles: Mutex::default(), changed: Notify::new() })
+        Arc::new(Self { inner, troubles: Mutex::default(), changed: Notify::new(), loosened: Notify::new() })
     }
 
     /// From now on nobody can reach it, or everybody again.
@@ -53,6 +57,16 @@ impl Faulty {
     /// The next call of this name goes wrong; several are queued.
     pub(crate) fn fail_next(&self, call: &'static str, fault: Fault) {
         self.with(|troubles| troubles.faults.entry(call).or_default().push_back(fault));
+    }
+
+    /// Waits until a call is stuck.
+    pub(crate) async fn until_stuck(&self) {
+        self.until(async |_| self.with(|troubles| troubles.stuck > 0)).await;
+    }
+
+    /// What is stuck goes on.
+    pub(crate) fn loosen(&self) {
+        self.loosened.notify_waiters();
     }
 
     /// How often it was asked for this.
@@ -114,6 +128,13 @@ impl Faulty {
                 Some(Fault::Refuse) => Err(Error::Refused { why: "the test wants it so".into() }),
                 Some(Fault::Panic) => panic!("the store breaks on purpose"),
                 Some(Fault::NoOutcomes) => unreachable!("only settlements have outcomes"),
+                Some(Fault::Stuck) => {
+                    let loosened = self.loosened.notified();
+                    self.with(|troubles| troubles.stuck += 1);
+                    self.changed.notify_waiters();
+                    loosened.await;
+                    reply.await
+                }
                 Some(Fault::Hang) => {
                     self.changed.notify_waiters();
                     std::future::pending().await

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use poolwright_broker::{Inspect, TakeOver, Upkeep};
 use poolwright_conformance::builders;
-use poolwright_core::{Class, State};
+use poolwright_core::{Class, State, Timestamp};
 use poolwright_worker::Options;
 
 use crate::faulty::Fault;
@@ -181,6 +181,7 @@ async fn an_attempt_that_loses_its_lease_is_stopped_and_its_result_dropped() {
             queues: builders::queues(&[builders::QUEUE]),
             limit: 9,
             lease: Duration::from_secs(60),
+            not_after: Timestamp::MAX,
         };
         let taken = rig.store.take_over(request).await.unwrap();
         // The keeper may have been faster; then nothing is lost, and nothing is to be seen.
@@ -209,7 +210,8 @@ async fn a_late_settlement_after_a_take_over_is_refused_and_counted() {
         rig.store.set_away(true);
         rig.clock.advance(options.lease * 2);
         let queues = builders::queues(&[builders::QUEUE]);
-        let request = TakeOver { queues, limit: 9, lease: Duration::from_secs(60) };
+        let request =
+            TakeOver { queues, limit: 9, lease: Duration::from_secs(60), not_after: Timestamp::MAX };
         let taken = rig.store.behind(async |store| store.take_over(request.clone()).await.unwrap()).await;
         assert_eq!(taken.len(), 1);
         rig.play.drop_curtain();

@@ -10,6 +10,7 @@ use poolwright_handler::{TaskCall, TaskService};
 use poolwright_worker::{Options, Router};
 use tower::service_fn;
 
+use crate::faulty::Fault;
 use crate::rig::*;
 
 #[tokio::test]
@@ -83,6 +84,31 @@ async fn after_an_outage_take_over_holds_back_until_leases_could_be_extended() {
         let status = running.until(|status| status.counts.completed == 1).await;
         assert_eq!((status.counts.crashed_taken_over, status.counts.lease_lost), (0, 0));
         assert_eq!((rig.play.starts_of("a"), rig.get("a").await.unwrap().crashes), (1, 0));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_take_over_that_was_stuck_while_leases_ran_out_takes_nothing() {
+    safely(async {
+        let rig = Rig::new();
+        rig.enqueue([task("a", "wait").build()]).await;
+        // Nobody renews and nobody gives up before the stuck request goes on.
+        let lease = Duration::from_secs(300);
+        let server = rig.server(&[main_pool(1)]).clock(Arc::new(rig.clock.clone()));
+        let running = server.options(Options { lease, ..options() }).start().unwrap();
+        rig.play.until(|play| play.on_stage("main") == 1).await;
+        rig.store.fail_next("take_over", Fault::Stuck);
+        rig.store.until_stuck().await;
+        rig.clock.advance(lease * 2);
+        let looks = rig.store.calls("extend");
+        rig.store.loosen();
+        // The next look finds that its own leases are old, and renews them first.
+        rig.store.until_calls("extend", looks + 1).await;
+        rig.play.drop_curtain();
+        let status = running.until(|status| status.counts.completed == 1).await;
+        assert_eq!((status.counts.crashed_taken_over, status.counts.lease_lost), (0, 0));
+        assert_eq!(rig.play.starts_of("a"), 1);
     })
     .await;
 }
