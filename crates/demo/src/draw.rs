@@ -5,6 +5,7 @@
 //! a time: its task has one id, and a request during a run makes it run again.
 
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 
 use crate::Error;
 use crate::library::{Dirty, Library};
@@ -23,24 +24,33 @@ pub struct Drawn {
     pub removed: usize,
 }
 
+/// Hears what is drawn so far, after each page, and may stop there. What was drawn stays.
+pub type Watch<'a> = &'a mut dyn FnMut(&Drawn) -> ControlFlow<()>;
+
 /// Draws the pages of up to `limit` documents that changed. Tells what it did, and whether more documents wait.
 ///
 /// # Errors
-/// [`Error::Library`], [`Error::Write`].
-pub fn ingest(library: &Library, shelf: &Shelf, limit: u32) -> Result<(Drawn, bool), Error> {
+/// [`Error::Library`], [`Error::Write`], [`Error::Stopped`].
+pub fn ingest(
+    library: &Library,
+    shelf: &Shelf,
+    limit: u32,
+    watch: Watch<'_>,
+) -> Result<(Drawn, bool), Error> {
     let dirty = library.dirty(limit)?;
-    let mut drawn = Drawn::default();
+    let mut pen = Pen::new(library, shelf, watch);
     if dirty.is_empty() {
-        return Ok((drawn, false));
+        return Ok((pen.drawn, false));
     }
     // Read after the marks: what changes from here on sets a new mark, which stays.
     let atlas = Atlas::new(library.entries()?);
     let wanted: BTreeSet<_> = dirty.iter().map(|Dirty { document, .. }| document).collect();
     for entry in atlas.entries().iter().filter(|entry| wanted.contains(&entry.id)) {
         for page in pages_of(library, &atlas, entry)? {
-            put(library, shelf, &page, &mut drawn)?;
+            pen.put(&page)?;
         }
     }
+    let drawn = pen.drawn;
     library.clear_dirty(&dirty)?;
     Ok((drawn, !library.dirty(1)?.is_empty()))
 }
@@ -48,26 +58,25 @@ pub fn ingest(library: &Library, shelf: &Shelf, limit: u32) -> Result<(Drawn, bo
 /// Draws every page anew where it differs, and takes away those that nothing stands behind any more.
 ///
 /// # Errors
-/// [`Error::Library`], [`Error::Write`].
-pub fn finalize(library: &Library, shelf: &Shelf) -> Result<Drawn, Error> {
-    let mut drawn = Drawn::default();
-    let mut wanted = BTreeSet::new();
+/// [`Error::Library`], [`Error::Write`], [`Error::Stopped`].
+pub fn finalize(library: &Library, shelf: &Shelf, watch: Watch<'_>) -> Result<Drawn, Error> {
+    // Before everything else is read, as above.
+    let dirty = library.dirty(u32::MAX)?;
     let atlas = Atlas::new(library.entries()?);
-    let mut keep = |page: &Page, drawn: &mut Drawn| {
-        wanted.insert(page.name.clone());
-        put(library, shelf, page, drawn)
-    };
+    let failures = library.failures()?;
+    let mut pen = Pen::new(library, shelf, watch);
     for entry in atlas.entries() {
         for page in pages_of(library, &atlas, entry)? {
-            keep(&page, &mut drawn)?;
+            pen.put(&page)?;
         }
     }
     for page in atlas.terms().filter_map(|term| term_page(&atlas, term)) {
-        keep(&page, &mut drawn)?;
+        pen.put(&page)?;
     }
-    keep(&index_page(&atlas, &library.failures()?), &mut drawn)?;
-    take_away(library, shelf, &wanted, &mut drawn)?;
+    pen.put(&index_page(&atlas, &failures))?;
+    let drawn = pen.take_away_others()?;
     shelf.sweep()?;
+    library.clear_dirty(&dirty)?;
     Ok(drawn)
 }
 
@@ -80,26 +89,37 @@ fn pages_of(library: &Library, atlas: &Atlas, entry: &Entry) -> Result<Vec<Page>
     Ok(pages)
 }
 
-/// Writes the name down first: a page that lies in the folder is always known, so it can be taken away again.
-fn put(library: &Library, shelf: &Shelf, page: &Page, drawn: &mut Drawn) -> Result<(), Error> {
-    library.record_page(&page.name)?;
-    match shelf.put(page)? {
-        Put::Written => drawn.written += 1,
-        Put::Same => drawn.same += 1,
-    }
-    Ok(())
+/// Puts pages and remembers which.
+struct Pen<'a> {
+    library: &'a Library,
+    shelf: &'a Shelf,
+    watch: Watch<'a>,
+    put: BTreeSet<PageName>,
+    drawn: Drawn,
 }
 
-fn take_away(
-    library: &Library,
-    shelf: &Shelf,
-    wanted: &BTreeSet<PageName>,
-    drawn: &mut Drawn,
-) -> Result<(), Error> {
-    for name in library.stale_pages(wanted)? {
-        shelf.remove(&name)?;
-        library.forget_page(&name)?;
-        drawn.removed += 1;
+impl<'a> Pen<'a> {
+    fn new(library: &'a Library, shelf: &'a Shelf, watch: Watch<'a>) -> Self {
+        Self { library, shelf, watch, put: BTreeSet::new(), drawn: Drawn::default() }
     }
-    Ok(())
+
+    /// Writes the name down first: a page that lies in the folder is always known, so it can be taken away again.
+    fn put(&mut self, page: &Page) -> Result<(), Error> {
+        self.library.record_page(&page.name)?;
+        match self.shelf.put(page)? {
+            Put::Written => self.drawn.written += 1,
+            Put::Same => self.drawn.same += 1,
+        }
+        self.put.insert(page.name.clone());
+        if (self.watch)(&self.drawn).is_break() { Err(Error::Stopped) } else { Ok(()) }
+    }
+
+    fn take_away_others(mut self) -> Result<Drawn, Error> {
+        for name in self.library.stale_pages(&self.put)? {
+            self.shelf.remove(&name)?;
+            self.library.forget_page(&name)?;
+            self.drawn.removed += 1;
+        }
+        Ok(self.drawn)
+    }
 }

@@ -167,6 +167,21 @@ pub enum Error {
         /// The newest we know.
         known: i32,
     },
+    /// Nothing was ever read into this home.
+    #[error("there is no library at {path}: `poolwright demo` makes one")]
+    NoLibrary {
+        /// Where it would be.
+        path: String,
+    },
+    /// The pools did not start, or their store failed.
+    #[error(transparent)]
+    Orchestrator(Box<poolwright::Error>),
+    /// The first tasks could not be enqueued.
+    #[error(transparent)]
+    Enqueue(Box<poolwright::client::Error>),
+    /// The queues could not be looked at.
+    #[error(transparent)]
+    Inspect(Box<poolwright::inspector::Error>),
     /// A row that does not decode; only a hand at the file makes one.
     #[error("the library holds {what} {value:?}, which this program does not know")]
     Corrupt {
@@ -186,6 +201,7 @@ impl Error {
                 matches!(source.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied)
             }
             Self::Write { .. } | Self::Stopped | Self::Library(_) => false,
+            Self::Orchestrator(_) | Self::Enqueue(_) | Self::Inspect(_) => false,
             _ => true,
         }
     }
@@ -202,6 +218,24 @@ impl Error {
 
     pub(crate) fn write(path: &std::path::Path, source: io::Error) -> Self {
         Self::Write { path: path.display().to_string(), source }
+    }
+}
+
+impl From<poolwright::Error> for Error {
+    fn from(error: poolwright::Error) -> Self {
+        Self::Orchestrator(Box::new(error))
+    }
+}
+
+impl From<poolwright::client::Error> for Error {
+    fn from(error: poolwright::client::Error) -> Self {
+        Self::Enqueue(Box::new(error))
+    }
+}
+
+impl From<poolwright::inspector::Error> for Error {
+    fn from(error: poolwright::inspector::Error) -> Self {
+        Self::Inspect(Box::new(error))
     }
 }
 

@@ -9,6 +9,8 @@ use sha2::{Digest, Sha256};
 
 /// Hex digits of an id: 128 bits, enough for any folder.
 const ID_DIGITS: usize = 32;
+/// Letters of a folder's name in the id of its knowledge base.
+const BASE_CHARS_MAX: usize = 40;
 
 macro_rules! text_id {
     ($(#[$doc:meta])* $name:ident) => {
@@ -56,6 +58,10 @@ text_id! {
     /// A folder that is kept in sync; the handlers use its absolute path.
     SourceId
 }
+text_id! {
+    /// The knowledge base of one source: the folder's name and eight digits, as operators see it in payloads.
+    BaseId
+}
 
 impl DocumentId {
     /// Of the file at `path` (relative, with `/`) in `source`.
@@ -79,11 +85,29 @@ impl ChunkId {
     }
 }
 
+impl BaseId {
+    /// Of this source.
+    #[must_use]
+    pub fn of(source: &SourceId) -> Self {
+        let name = source.as_str().rsplit(['/', '\\']).find(|part| !part.is_empty()).unwrap_or("root");
+        let plain = |char: char| if char.is_alphanumeric() { char } else { '-' };
+        let name: String = name.chars().map(plain).take(BASE_CHARS_MAX).collect();
+        Self(format!("{name}-{}", &digest(&[source.as_str().as_bytes()])[..8]))
+    }
+}
+
 impl ContentHash {
     /// Of bytes in memory.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
         Self::finish(Sha256::new_with_prefix(bytes))
+    }
+
+    /// Stands for content that is not read, and says why; never equal to the hash of any content.
+    #[must_use]
+    pub fn unread(why: &str) -> Self {
+        // Half as long as a hash of content.
+        Self(digest(&[b"unread", why.as_bytes()]))
     }
 
     /// Of everything that went into `hasher`.
@@ -138,6 +162,16 @@ mod tests {
     }
 
     #[test]
+    fn a_knowledge_base_is_called_after_its_folder() {
+        let of = |path: &str| BaseId::of(&SourceId::from(path.to_owned()));
+        let id = of("/home/ann/my notes");
+        assert_eq!((id.as_str().len(), &id.as_str()[..9]), (17, "my-notes-"));
+        assert_ne!(id, of("/home/bob/my notes"));
+        assert!(of("/").as_str().starts_with("root-"));
+        assert!(of(&"é".repeat(500)).as_str().len() < 200, "an id has room for it");
+    }
+
+    #[test]
     fn ids_repeat_and_parts_do_not_run_together() {
         let source = SourceId::from("/home/ann".to_owned());
         assert_eq!(DocumentId::of(&source, "a.md"), DocumentId::of(&source, "a.md"));
@@ -145,6 +179,7 @@ mod tests {
         let document = DocumentId::of(&source, "a.md");
         assert_ne!(ChunkId::of(&document, 0, "x"), ChunkId::of(&document, 1, "x"));
         assert_eq!(document.as_str().len(), ID_DIGITS);
+        assert_ne!(ContentHash::unread("").as_str().len(), ContentHash::of(b"").as_str().len());
         assert_eq!(document.short().len(), 8);
     }
 }

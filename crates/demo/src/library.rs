@@ -5,7 +5,7 @@
 //!   (new) ─────────► pending ─────────► processing ─────────► finalizing ─────────► completed
 //!              ▲        │                   │    └── store_picture ────────────────────▲
 //!              │        └─────── fail ──────┴────────────┬───────────────┘
-//!     admit of other content, retry_failed             failed
+//!     admit of other content, retry_failed             failed ─────── begin ───────► processing
 //! ```
 //!
 //! Invariant: every write of a task is one transaction that presents the document's generation. An old generation
@@ -34,7 +34,7 @@ mod search;
 pub use intake::Admitted;
 pub use pages::Dirty;
 pub use parts::Part;
-pub use report::Counts;
+pub use report::{Counts, Failed, LeftOut};
 pub use search::{Hit, MARK};
 
 /// The result store. Shared by reference; calls block, so async code makes them on a blocking thread.
@@ -98,6 +98,17 @@ impl Status {
     fn parse(word: &str) -> Option<Self> {
         Self::ALL.iter().find(|(_, other)| *other == word).map(|(status, _)| *status)
     }
+}
+
+/// Why a document or a part of it has no result: what its dead letter says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trouble {
+    /// The type of the task that failed.
+    pub task_type: String,
+    /// The class of its error, as the queue calls it.
+    pub class: String,
+    /// What it said, for a person.
+    pub reason: String,
 }
 
 /// A document as the library knows it.

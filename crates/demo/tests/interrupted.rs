@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use poolwright_demo::draw::{finalize, ingest};
 use poolwright_demo::id::{Key, SourceId};
-use poolwright_demo::library::{Applied, Counts, Library, Part, Status};
+use poolwright_demo::library::{Applied, Counts, Library, Part, Status, Trouble};
 use poolwright_demo::stage::question::{BATCH_CHUNKS, Options as Asking, Passage, ask};
 use poolwright_demo::stage::scan::{Options, diff, load, scan};
 use poolwright_demo::stage::wiki::Shelf;
@@ -53,11 +53,11 @@ impl Run<'_> {
             self.process(&document.key, document.kind, &document.path)?;
         }
         self.step()?;
-        while ingest(self.library, self.shelf, 3).expect("draws").1 {
+        while ingest(self.library, self.shelf, 3, &mut |_| Continue(())).expect("draws").1 {
             self.step()?;
         }
         self.step()?;
-        finalize(self.library, self.shelf).expect("draws");
+        finalize(self.library, self.shelf, &mut |_| Continue(())).expect("draws");
         Continue(())
     }
 
@@ -78,7 +78,12 @@ impl Run<'_> {
         match stored {
             Err(error) => {
                 assert!(error.is_permanent(), "{error}");
-                assert_ne!(self.library.fail(key, &error.to_string()).expect("fails"), Applied::Stale);
+                let trouble = Trouble {
+                    task_type: "document:process".into(),
+                    class: "permanent".into(),
+                    reason: error.to_string(),
+                };
+                assert_ne!(self.library.fail(key, &trouble).expect("fails"), Applied::Stale);
                 Continue(())
             }
             Ok(_) if kind.is_picture() => Continue(()),

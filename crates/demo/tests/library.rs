@@ -1,7 +1,7 @@
 //! The result store: writes are keyed and idempotent, old generations change nothing, search never fails on words.
 
 use poolwright_demo::id::{ContentHash, DocumentId, Key, SourceId};
-use poolwright_demo::library::{Admitted, Applied, Counts, Library, Part, Status};
+use poolwright_demo::library::{Admitted, Applied, Counts, Failed, Library, Part, Status, Trouble};
 use poolwright_demo::stage::chunk::{Chunk, Size, cut};
 use poolwright_demo::stage::question::Question;
 use poolwright_demo::stage::read::{Document, Limits, read};
@@ -87,6 +87,10 @@ impl Bench {
     }
 }
 
+fn trouble(reason: &str) -> Trouble {
+    Trouble { task_type: "document:process".into(), class: "permanent".into(), reason: reason.into() }
+}
+
 fn parsed(id: &DocumentId, content: &str) -> (Document, Vec<Chunk>) {
     let document = read(Kind::Markdown, "a.md", content.as_bytes(), &Limits::default()).expect("reads");
     let chunks = cut(id, &document, &Size::default());
@@ -137,7 +141,7 @@ fn every_step_done_twice_changes_nothing() {
     for part in parts(&chunks) {
         assert_eq!(bench.run(&key, &part, &chunks), Applied::Already);
     }
-    assert_eq!(bench.library.fail(&key, "too late").expect("fails"), Applied::Already);
+    assert_eq!(bench.library.fail(&key, &trouble("too late")).expect("fails"), Applied::Already);
     assert_eq!((bench.counts(), bench.found("slipway")), (counts, hits));
     assert_eq!(bench.status(&key), Status::Completed);
 }
@@ -167,7 +171,7 @@ fn an_old_generation_changes_nothing() {
     for part in parts(&chunks) {
         assert_eq!(bench.run(&old, &part, &chunks), Applied::Stale);
     }
-    assert_eq!(bench.library.fail(&old, "late").expect("fails"), Applied::Stale);
+    assert_eq!(bench.library.fail(&old, &trouble("late")).expect("fails"), Applied::Stale);
     assert_eq!(bench.library.chunks(&old).expect("reads"), None);
     assert_eq!((bench.status(&new), bench.counts().questions), (Status::Pending, 0));
 }
@@ -209,7 +213,7 @@ fn a_failed_document_has_a_reason_no_content_and_a_second_chance() {
     let (key, chunks) = bench.stored("a.md", TEXT);
     bench.enriched(&key, &chunks);
     let bad = bench.admit("a.md", "cut").key;
-    assert_eq!(bench.library.fail(&bad, "the file is cut off").expect("fails"), Applied::Done);
+    assert_eq!(bench.library.fail(&bad, &trouble("the file is cut off")).expect("fails"), Applied::Done);
     let counts = bench.counts();
     assert_eq!((counts.documents, counts.chunks, counts.failed, counts.unfinished), (0, 0, 1, 0));
     let skipped = vec![Skipped { path: "b.exe".into(), reason: Error::Empty }];
@@ -231,12 +235,55 @@ fn a_failed_part_does_not_hold_its_document_up() {
     let (key, chunks) = bench.stored("a.md", TEXT);
     let all = [Part::Summary, Part::Questions(0)];
     assert_eq!(bench.library.expect_parts(&key, &all).expect("expects"), Applied::Done);
-    assert_eq!(bench.library.fail_part(&key, &Part::Summary, "no words").expect("fails"), Applied::Done);
-    assert_eq!(bench.library.fail_part(&key, &Part::Summary, "no words").expect("fails"), Applied::Already);
+    assert_eq!(
+        bench.library.fail_part(&key, &Part::Summary, &trouble("no words")).expect("fails"),
+        Applied::Done
+    );
+    assert_eq!(
+        bench.library.fail_part(&key, &Part::Summary, &trouble("no words")).expect("fails"),
+        Applied::Already
+    );
     assert_eq!(bench.run(&key, &all[1], &chunks), Applied::Done);
     assert_eq!(bench.status(&key), Status::Completed);
     assert_eq!(bench.run(&key, &Part::Questions(7), &chunks), Applied::Stale, "nobody waits for it");
-    assert_eq!(bench.library.retry_failed(&bench.source).expect("retries").len(), 1);
+    let failed = Failed { source: bench.source.clone(), path: "a.md".into(), trouble: trouble("no words") };
+    assert_eq!(bench.library.failed(std::slice::from_ref(&bench.source)).expect("reads"), [failed]);
+    assert_eq!(bench.run(&key, &Part::Summary, &chunks), Applied::Done, "its dead letter was replayed");
+    assert_eq!(bench.library.failed(std::slice::from_ref(&bench.source)).expect("reads"), []);
+    assert_eq!(bench.library.retry_failed(&bench.source).expect("retries").len(), 0);
+}
+
+#[test]
+fn a_failed_document_whose_letter_is_replayed_begins_again_in_the_same_life() {
+    let bench = Bench::new();
+    let key = bench.admit("a.md", TEXT).key;
+    assert_eq!(bench.library.fail(&key, &trouble("the disk was away")).expect("fails"), Applied::Done);
+    assert!(bench.library.is_settled(&bench.source).expect("reads"));
+    let (again, _) = bench.stored("a.md", TEXT);
+    assert_eq!((again, bench.status(&key)), (key.clone(), Status::Processing));
+    assert!(!bench.library.is_settled(&bench.source).expect("reads"));
+    assert!(!bench.library.is_settled_around(&key.document).expect("reads"));
+}
+
+#[test]
+fn counts_and_reasons_are_told_of_the_folders_that_are_asked_for() {
+    let bench = Bench::new();
+    let (key, chunks) = bench.stored("a.md", TEXT);
+    bench.enriched(&key, &chunks);
+    let other = [SourceId::from("/elsewhere".to_owned())];
+    let left = ["a.exe", "b.exe", "c.zip"].map(|path| Skipped {
+        path: path.into(),
+        reason: Error::Unsupported { what: format!(".{} files", &path[2..]) },
+    });
+    bench.library.record_skips(&other[0], &left).expect("records");
+    let both = [bench.source.clone(), other[0].clone()];
+    assert_eq!(bench.library.counts_of(&both).expect("counts"), bench.counts());
+    let only = bench.library.counts_of(&other).expect("counts");
+    assert_eq!((only.documents, only.chunks, only.terms, only.skipped), (0, 0, 0, 3));
+    let left = bench.library.left_out(&other).expect("reads");
+    let left: Vec<_> = left.iter().map(|left| (left.files, left.example.as_str())).collect();
+    assert_eq!(left, [(2, "a.exe"), (1, "c.zip")]);
+    assert_eq!(bench.library.left_out(&[]).expect("reads"), []);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension};
 
 use super::search::spread;
-use super::{Applied, Library, Status, pages, set_status, status_of, to_json};
+use super::{Applied, Library, Status, Trouble, pages, set_status, status_of, to_json};
 use crate::Error;
 use crate::id::{ChunkId, DocumentId, Key};
 use crate::stage::chunk::Chunk;
@@ -12,14 +12,14 @@ use crate::stage::question::BATCH_CHUNKS;
 use crate::stage::read::Document;
 
 impl Library {
-    /// Says that reading has begun.
+    /// Says that reading has begun. A failed document begins again: somebody replays its dead letter.
     ///
     /// # Errors
     /// [`Error::Library`].
     pub fn begin(&self, key: &Key) -> Result<Applied, Error> {
         self.write(|connection| match status_of(connection, key)? {
             None => Ok(Applied::Stale),
-            Some(Status::Pending) => {
+            Some(Status::Pending | Status::Failed) => {
                 set_status(connection, &key.document, Status::Processing)?;
                 Ok(Applied::Done)
             }
@@ -74,18 +74,21 @@ impl Library {
         })
     }
 
-    /// Ends the work on a document with a reason. A failed document has no content.
+    /// Ends the work on a document. A failed document has no content.
     ///
     /// # Errors
     /// [`Error::Library`].
-    pub fn fail(&self, key: &Key, reason: &str) -> Result<Applied, Error> {
+    pub fn fail(&self, key: &Key, trouble: &Trouble) -> Result<Applied, Error> {
         self.write(|connection| match status_of(connection, key)? {
             None => Ok(Applied::Stale),
             Some(status) if status.is_settled() => Ok(Applied::Already),
             Some(_) => {
                 clear(connection, &key.document)?;
-                let sql = "UPDATE documents SET status = ?2, reason = ?3, content = NULL WHERE id = ?1";
-                connection.prepare_cached(sql)?.execute((&key.document, Status::Failed, reason))?;
+                let sql = "UPDATE documents SET status = ?2, task_type = ?3, class = ?4, reason = ?5, content = NULL
+                           WHERE id = ?1";
+                let Trouble { task_type, class, reason } = trouble;
+                let row = (&key.document, Status::Failed, task_type, class, reason);
+                connection.prepare_cached(sql)?.execute(row)?;
                 pages::mark(connection, &key.document)?;
                 Ok(Applied::Done)
             }
@@ -98,6 +101,22 @@ impl Library {
     /// [`Error::Library`].
     pub fn chunks(&self, key: &Key) -> Result<Option<Vec<Chunk>>, Error> {
         self.chunks_between(key, 0, u32::MAX)
+    }
+
+    /// The ids of the chunks of a document in order; nothing when the generation is stale.
+    ///
+    /// # Errors
+    /// [`Error::Library`].
+    pub fn chunk_ids(&self, key: &Key) -> Result<Option<Vec<ChunkId>>, Error> {
+        self.read(|connection| {
+            if status_of(connection, key)?.is_none() {
+                return Ok(None);
+            }
+            let sql = "SELECT id FROM chunks WHERE document = ?1 ORDER BY ordinal";
+            let mut statement = connection.prepare_cached(sql)?;
+            let rows = statement.query_map([&key.document], |row| row.get(0))?;
+            Ok(Some(rows.collect::<Result<_, _>>()?))
+        })
     }
 
     /// The chunks of one batch of questions, of [`BATCH_CHUNKS`]; nothing when the generation is stale.

@@ -38,6 +38,43 @@ impl Library {
         })
     }
 
+    /// Whether the work on every file of a source has ended, well or badly.
+    ///
+    /// # Errors
+    /// [`Error::Library`].
+    pub fn is_settled(&self, source: &SourceId) -> Result<bool, Error> {
+        self.read(|connection| {
+            let sql = "SELECT NOT EXISTS
+                       (SELECT 1 FROM documents WHERE source = ?1 AND status NOT IN ('completed', 'failed'))";
+            Ok(connection.prepare_cached(sql)?.query_row([source], |row| row.get(0))?)
+        })
+    }
+
+    /// The same over all sources.
+    ///
+    /// # Errors
+    /// [`Error::Library`].
+    pub fn is_all_settled(&self) -> Result<bool, Error> {
+        self.read(|connection| {
+            let sql =
+                "SELECT NOT EXISTS (SELECT 1 FROM documents WHERE status NOT IN ('completed', 'failed'))";
+            Ok(connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
+        })
+    }
+
+    /// The same of the source that this document is of; true when the document is gone.
+    ///
+    /// # Errors
+    /// [`Error::Library`].
+    pub fn is_settled_around(&self, document: &DocumentId) -> Result<bool, Error> {
+        self.read(|connection| {
+            let sql = "SELECT NOT EXISTS
+                       (SELECT 1 FROM documents WHERE source = (SELECT source FROM documents WHERE id = ?1)
+                        AND status NOT IN ('completed', 'failed'))";
+            Ok(connection.prepare_cached(sql)?.query_row([document], |row| row.get(0))?)
+        })
+    }
+
     /// Takes a file in. Content that is known keeps its generation and status, so a sync that runs again changes
     /// nothing; other content begins a new generation. The old content stays searchable until the new is stored.
     ///

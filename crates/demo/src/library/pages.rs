@@ -38,6 +38,19 @@ impl Library {
         })
     }
 
+    /// The number of the latest mark that was ever set, 0 when there was none: while it stays the same, no page has
+    /// gone out of date.
+    ///
+    /// # Errors
+    /// [`Error::Library`].
+    pub fn last_mark(&self) -> Result<i64, Error> {
+        self.read(|connection| {
+            let sql = "SELECT seq FROM sqlite_sequence WHERE name = 'dirty'";
+            let last = connection.prepare_cached(sql)?.query_row([], |row| row.get(0)).optional()?;
+            Ok(last.unwrap_or(0))
+        })
+    }
+
     /// Takes marks away once their pages are drawn. A document that was marked again meanwhile stays marked.
     ///
     /// # Errors

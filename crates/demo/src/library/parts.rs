@@ -7,7 +7,7 @@ use std::fmt;
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::{Applied, Library, Status, pages, set_status, status_of, to_json};
+use super::{Applied, Library, Status, Trouble, pages, set_status, status_of, to_json};
 use crate::Error;
 use crate::id::{ChunkId, DocumentId, Key};
 use crate::stage::graph::Graph;
@@ -147,9 +147,9 @@ impl Library {
     ///
     /// # Errors
     /// [`Error::Library`].
-    pub fn fail_part(&self, key: &Key, part: &Part, reason: &str) -> Result<Applied, Error> {
+    pub fn fail_part(&self, key: &Key, part: &Part, trouble: &Trouble) -> Result<Applied, Error> {
         self.write(|connection| {
-            let applied = settle(connection, key, part, "failed", Some(reason))?;
+            let applied = settle(connection, key, part, Some(trouble))?;
             if applied == Applied::Done {
                 complete_if_last(connection, &key.document)?;
             }
@@ -164,7 +164,7 @@ impl Library {
         store: impl FnOnce(&Connection) -> Result<(), Error>,
     ) -> Result<Applied, Error> {
         self.write(|connection| {
-            let applied = settle(connection, key, part, "done", None)?;
+            let applied = settle(connection, key, part, None)?;
             if applied == Applied::Done {
                 store(connection)?;
                 pages::mark(connection, &key.document)?;
@@ -175,12 +175,12 @@ impl Library {
     }
 }
 
+/// Ends a part, well or with a trouble. One that failed may still end well: somebody replays its dead letter.
 fn settle(
     connection: &Connection,
     key: &Key,
     part: &Part,
-    state: &str,
-    reason: Option<&str>,
+    trouble: Option<&Trouble>,
 ) -> Result<Applied, Error> {
     if status_of(connection, key)?.is_none() {
         return Ok(Applied::Stale);
@@ -189,14 +189,20 @@ fn settle(
     let sql = "SELECT state FROM parts WHERE document = ?1 AND part = ?2";
     let found: Option<String> =
         connection.prepare_cached(sql)?.query_row((&key.document, &part), |row| row.get(0)).optional()?;
-    match found.as_deref() {
-        None => Ok(Applied::Stale),
-        Some("open") => {
-            let sql = "UPDATE parts SET state = ?3, reason = ?4 WHERE document = ?1 AND part = ?2";
-            connection.prepare_cached(sql)?.execute((&key.document, &part, state, reason))?;
+    match (found.as_deref(), trouble) {
+        (None, _) => Ok(Applied::Stale),
+        (Some("open"), _) | (Some("failed"), None) => {
+            let sql = "UPDATE parts SET state = ?3, task_type = ?4, class = ?5, reason = ?6
+                       WHERE document = ?1 AND part = ?2";
+            let state = if trouble.is_some() { "failed" } else { "done" };
+            let task_type = trouble.map(|trouble| &trouble.task_type);
+            let class = trouble.map(|trouble| &trouble.class);
+            let reason = trouble.map(|trouble| &trouble.reason);
+            let row = (&key.document, &part, state, task_type, class, reason);
+            connection.prepare_cached(sql)?.execute(row)?;
             Ok(Applied::Done)
         }
-        Some(_) => Ok(Applied::Already),
+        (Some(_), _) => Ok(Applied::Already),
     }
 }
 

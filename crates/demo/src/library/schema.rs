@@ -15,9 +15,10 @@ const VERSION: i32 = 1;
 const BUSY: Duration = Duration::from_secs(30);
 
 const TABLES: &str = "
--- The last generation that was given out; one row.
+-- The last generation that was given out; one row. A library that is made anew begins somewhere else than the one
+-- that was deleted, whose tasks may still wait in the queues.
 CREATE TABLE generations (last INTEGER NOT NULL) STRICT;
-INSERT INTO generations VALUES (0);
+INSERT INTO generations VALUES (abs(random() % 1000000) * 1000000);
 
 CREATE TABLE documents (
     id TEXT PRIMARY KEY,
@@ -27,6 +28,9 @@ CREATE TABLE documents (
     hash TEXT NOT NULL,
     generation INTEGER NOT NULL,
     status TEXT NOT NULL,
+    -- Of a failed document: which task failed, the class of its error, and what it said.
+    task_type TEXT,
+    class TEXT,
     reason TEXT,
     title TEXT,
     notes TEXT NOT NULL DEFAULT '[]',
@@ -35,6 +39,9 @@ CREATE TABLE documents (
     content INTEGER,
     UNIQUE (source, path)
 ) STRICT;
+
+-- After each step somebody asks whether it was the last one of its folder.
+CREATE INDEX open_documents ON documents (source) WHERE status NOT IN ('completed', 'failed');
 
 CREATE TABLE chunks (
     place INTEGER PRIMARY KEY,
@@ -69,6 +76,8 @@ CREATE TABLE parts (
     document TEXT NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
     part TEXT NOT NULL,
     state TEXT NOT NULL CHECK (state IN ('open', 'done', 'failed')),
+    task_type TEXT,
+    class TEXT,
     reason TEXT,
     PRIMARY KEY (document, part)
 ) STRICT, WITHOUT ROWID;

@@ -1,11 +1,13 @@
 //! Lists the files of a folder with their kind and content hash, and tells what is new, changed or gone.
 //!
+//! A file whose name promises a kind that is read is listed whatever it holds; its task says what is wrong with it.
+//!
 //! Invariant: a file is reported removed only when its folder was read to the end; what could not be looked at is
 //! unknown, and unknown is never gone.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{self, Read};
 use std::ops::ControlFlow;
 use std::path::{Component, Path, PathBuf};
 
@@ -23,7 +25,7 @@ const SKIPPED_FOLDERS: [&str; 2] = ["target", "node_modules"];
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
-    /// Files above this many bytes are skipped with a reason. Default 20 MiB.
+    /// Files above this many bytes are listed by their size and not read. Default 20 MiB.
     pub bytes_max: u64,
     /// More files than this end the walk with an error. Default 100,000.
     pub files_max: usize,
@@ -37,16 +39,16 @@ impl Default for Options {
     }
 }
 
-/// A file that a stage can read.
+/// A file that a stage should be able to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
     /// Relative to the folder, with `/` on every system.
     pub path: String,
-    /// By name and content.
+    /// By name, or by content where the name has no extension.
     pub kind: Kind,
     /// Bytes.
     pub size: u64,
-    /// Of the whole content.
+    /// Of the whole content, or [`ContentHash::unread`].
     pub hash: ContentHash,
 }
 
@@ -69,8 +71,8 @@ pub struct Scan {
 }
 
 /// Walks `root`. Hidden entries, `target` and `node_modules` are passed over without a word; links, special files,
-/// other kinds, large, unreadable and mislabelled files are reported each. `watch` hears how many files were looked
-/// at, after each, and may stop the walk.
+/// other kinds and folders that cannot be read are reported each. `watch` hears how many files were looked at, after
+/// each, and may stop the walk.
 ///
 /// # Errors
 /// When `root` itself cannot be listed, when it holds too many files, or [`Error::Stopped`]. A single file never
@@ -194,14 +196,32 @@ fn open(path: &Path, bytes_max: u64) -> Result<File, Error> {
     File::open(path).map_err(|e| Error::read(path, e))
 }
 
-/// Kind, size and hash of one file, read piece by piece.
+/// Kind, size and hash of one file.
 fn examine(path: &Path, options: &Options) -> Result<(Kind, u64, ContentHash), Error> {
     let extension = path.extension().and_then(|extension| extension.to_str());
-    if let Some(extension) = extension.filter(|extension| Kind::of_extension(extension).is_none()) {
-        // No need to open what no stage reads; the check words the refusal.
+    let Some(extension) = extension else {
+        let (size, hash, head) = digest(path, options.bytes_max)?;
+        return Ok((Kind::check(None, &head)?, size, hash));
+    };
+    // No need to open what no stage reads; the check words the refusal.
+    let Some(kind) = Kind::of_extension(extension) else {
         return Err(Kind::check(Some(extension), &[]).expect_err("an unknown extension is refused"));
+    };
+    match digest(path, options.bytes_max) {
+        Ok((size, hash, _)) => Ok((kind, size, hash)),
+        Err(Error::TooLarge { size, .. }) => {
+            Ok((kind, size, ContentHash::unread(&format!("{size} bytes are too many"))))
+        }
+        Err(Error::Read { source, .. }) if source.kind() == io::ErrorKind::PermissionDenied => {
+            Ok((kind, 0, ContentHash::unread("not allowed")))
+        }
+        Err(error) => Err(error),
     }
-    let mut file = open(path, options.bytes_max)?;
+}
+
+/// Size, hash and first bytes of one file, read piece by piece.
+fn digest(path: &Path, bytes_max: u64) -> Result<(u64, ContentHash, Vec<u8>), Error> {
+    let mut file = open(path, bytes_max)?;
     let mut piece = vec![0; 64 << 10];
     let mut head = Vec::with_capacity(HEAD_BYTES);
     let mut hasher = Sha256::new();
@@ -209,17 +229,16 @@ fn examine(path: &Path, options: &Options) -> Result<(Kind, u64, ContentHash), E
     loop {
         let count = file.read(&mut piece).map_err(|e| Error::read(path, e))?;
         if count == 0 {
-            break;
+            return Ok((size, ContentHash::finish(hasher), head));
         }
         let wanted = (HEAD_BYTES - head.len()).min(count);
         head.extend_from_slice(&piece[..wanted]);
         hasher.update(&piece[..count]);
         size += count as u64;
-        if size > options.bytes_max {
-            return Err(Error::TooLarge { size, limit: options.bytes_max });
+        if size > bytes_max {
+            return Err(Error::TooLarge { size, limit: bytes_max });
         }
     }
-    Ok((Kind::check(extension, &head)?, size, ContentHash::finish(hasher)))
 }
 
 /// A relative path with `/` on every system.

@@ -43,23 +43,23 @@ fn lists_files_in_order_and_passes_over_what_tools_fill() {
 }
 
 #[test]
-fn each_bad_file_has_its_own_reason_and_the_rest_goes_on() {
+fn a_file_of_a_kind_that_is_read_is_listed_whatever_it_holds() {
     let root = tempfile::tempdir().expect("folder");
     put(root.path(), "good.txt", b"words");
     put(root.path(), "empty.txt", b"");
     put(root.path(), "picture.md", b"\x89PNG\r\n\x1a\n....");
     put(root.path(), "big.txt", &vec![b'x'; 300]);
     put(root.path(), "tool.exe", b"MZ");
+    put(root.path(), "blank", b"");
     let options = Options { bytes_max: 299, ..Options::default() };
     let seen = scan(root.path(), &options, &mut |_| Continue(())).expect("walks");
-    assert_eq!(paths(&seen.files), ["good.txt"]);
-    assert_eq!(reason(&seen, "empty.txt").to_string(), "the file is empty");
-    assert_eq!(reason(&seen, "picture.md").to_string(), "named .md, but it holds a PNG picture");
-    assert_eq!(
-        reason(&seen, "big.txt").to_string(),
-        "the file has 300 bytes, more than the limit of 299 bytes"
-    );
+    assert_eq!(paths(&seen.files), ["big.txt", "empty.txt", "good.txt", "picture.md"]);
+    let found = |path: &str| seen.files.iter().find(|found| found.path == path).expect("listed");
+    assert_eq!((found("picture.md").kind, found("empty.txt").size), (Kind::Markdown, 0));
+    assert_eq!(found("big.txt").size, 300);
+    assert_ne!(found("big.txt").hash, ContentHash::of(&vec![b'x'; 300]), "it is not read");
     assert!(reason(&seen, "tool.exe").to_string().ends_with("not .exe files"));
+    assert_eq!(reason(&seen, "blank").to_string(), "the file is empty", "it promises nothing");
 }
 
 #[test]
