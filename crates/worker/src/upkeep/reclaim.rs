@@ -1,17 +1,18 @@
 //! Takes over the tasks of workers that died, and asks the judge what becomes of them.
 //!
 //! A lease that ran out while nobody could extend it is no sign of death. So take-over holds back for one lease after the
-//! store was away, and whenever this process finds that its own leases are old (it was suspended, or the clock jumped):
-//! extends go first, here and, by the same rule, everywhere else.
+//! store was away, whenever this process finds that its own leases are old, and when the clock leaps (it was set, or the
+//! machine was suspended): extends go first, here and, by the same rule, everywhere else.
 //!
 //! Invariant: nothing is taken over while this process's own leases are not fresh, also not by a request that was sent
 //! while they were and got stuck on its way.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use poolwright_broker::{Error, Held, TakeOver};
 use poolwright_core::verdict::judge;
-use poolwright_core::{Class, End, TaskRecord};
+use poolwright_core::{Class, End, TaskRecord, Timestamp};
 use tokio::time::sleep;
 
 use crate::settle;
@@ -33,13 +34,17 @@ async fn reclaim(site: &Site) {
     let mut outages = site.contact.outages();
     // Processes that were started together need not look together.
     sleep(every.mul_f64(site.chance.roll())).await;
+    let mut looked = site.clock.now();
     loop {
-        let age = site.leases.age(site.clock.now());
+        let now = site.clock.now();
+        let (age, leapt) = (site.leases.age(now), has_leapt(looked, now, every, lease));
+        looked = now;
         if !site.contact.is_away() {
-            if outages != site.contact.outages() || age > lease {
+            if outages != site.contact.outages() || age > lease || leapt {
                 outages = site.contact.outages();
                 tracing::info!("take-over holds back for one lease, so that extends go first");
                 site.leases.renew_now();
+                looked = now + lease;
                 sleep(lease).await;
                 continue;
             }
@@ -56,6 +61,12 @@ async fn reclaim(site: &Site) {
         }
         sleep(every).await;
     }
+}
+
+/// More time has passed since the last look than a rest and a call explain. Our own leases may be fresh again by now, but
+/// those of others need not be.
+fn has_leapt(looked: Timestamp, now: Timestamp, every: Duration, lease: Duration) -> bool {
+    now.since(looked) > every + lease / 3
 }
 
 /// The first of those that have expired by now; true when there may be more.
@@ -101,4 +112,21 @@ async fn bury(site: &Site, dead: Vec<TaskRecord>) -> Result<(), Error> {
     }
     site.changed.notify_waiters();
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_leap_is_more_than_a_rest_and_a_call() {
+        let (looked, secs) = (Timestamp::from_secs(1_000), Duration::from_secs);
+        let leapt = |after| has_leapt(looked, looked + after, secs(1), secs(9));
+        assert!(!leapt(secs(1)) && !leapt(secs(4)));
+        assert!(leapt(secs(5)) && leapt(secs(43_200)));
+        assert!(
+            !has_leapt(looked, looked - secs(60), secs(1), secs(9)),
+            "a clock that was set back lets leases last"
+        );
+    }
 }
