@@ -1,0 +1,20 @@
+//! The stories: what must be true of the whole, each told once and over public APIs only.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod bad_handlers;
+mod cancel;
+mod crash;
+mod elastic;
+mod isolation;
+mod letters;
+mod outage;
+mod rolling;
+mod run_again;
+mod sharing;
+mod stop;
+mod walk;
+mod weights;
+
+/// The program that a story starts, stops and kills.
+const WORKER: &str = env!("CARGO_BIN_EXE_story_worker");
