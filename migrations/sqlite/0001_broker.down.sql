@@ -6,6 +6,8 @@ DROP TABLE subjects;
 DROP TABLE locks;
 DROP TABLE follow_ups;
 DROP TABLE payloads;
+DROP TABLE unrecorded;
+DROP TABLE cancels;
 DROP TABLE tasks;
 DROP TABLE days;
 DROP TABLE queues;

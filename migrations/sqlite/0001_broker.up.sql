@@ -46,8 +46,9 @@ CREATE TABLE tasks (
     -- · archived: time of failure · completed: end of retention.
     ord           INTEGER NOT NULL,
     pos           INTEGER NOT NULL,         -- its last place in the queue; a claim leaves it, so that a release finds it
-    extras        INTEGER NOT NULL DEFAULT 0, -- bits: 1 lock, 2 indexed subjects, 4 follow-up, 8 payload elsewhere
-    cancel        INTEGER NOT NULL DEFAULT 0, -- somebody asked for its end
+    -- Bits. In other tables hang: 1 a lock, 2 index entries of subjects, 4 a follow-up, 8 the payload, 16 the mark that
+    -- its dead letter is not recorded. 32: somebody asked for its end.
+    flags         INTEGER NOT NULL DEFAULT 0,
     type          TEXT    NOT NULL,
     max_retry     INTEGER NOT NULL,
     retried       INTEGER NOT NULL DEFAULT 0,
@@ -57,37 +58,42 @@ CREATE TABLE tasks (
     retention     INTEGER NOT NULL,
     deadline      INTEGER,
     enqueued_at   INTEGER NOT NULL,
-    pending_since INTEGER,                  -- kept while active, for a release
+    since         INTEGER,                  -- pending: waits since, NULL: since enqueued_at; active: so it waited, for a
+                                            -- release; completed: when it ended
     started_at    INTEGER,
     token         BLOB,                     -- of the present or last attempt
     claim         INTEGER,                  -- the claim request that took it; NULL after a take-over
-    claim_nth     INTEGER,                  -- its place in that claim's reply
-    pool          TEXT,                     -- for whom that was
-    tenant        TEXT,
+    claim_place   INTEGER,                  -- where in that request: demand * 2^24 + place in the reply
     unique_key    TEXT,
     unique_lasts  INTEGER,
-    headers       TEXT,                     -- JSON; NULL: none
-    subjects      TEXT,                     -- JSON; NULL: none
-    scopes        TEXT,                     -- JSON; NULL: none
-    failed_class  TEXT,
-    failed_error  TEXT,
-    failed_at     INTEGER,
-    recorded      INTEGER NOT NULL DEFAULT 0, -- archived: its dead letter is stored
-    completed_at  INTEGER,
+    -- What only people and handlers read is JSON: every column costs every statement that writes the row.
+    about         TEXT,                     -- headers, subjects, scopes, tenant
+    failure       TEXT,                     -- the last one: class, error, at
+    progress      TEXT,                     -- done, note, at
     result        BLOB,
-    progress      REAL,
-    progress_note TEXT,
-    progress_at   INTEGER,
     payload       BLOB,                     -- NULL: in `payloads`
-    UNIQUE (queue, id)
+    UNIQUE (id, queue)                      -- ids first: they differ early, and grow with time
 ) STRICT;
 
--- A task is in exactly one of the first two. The queue itself is narrow, because all tasks pass through it; the lists
--- that are ordered by a time are ordered by id where times are equal.
+-- A task is in exactly one of the two. The queue itself is narrow, because all tasks pass through it; the lists that are
+-- ordered by a time are ordered by id where times are equal. What few tasks need has a table instead of a third index,
+-- which every statement would have to open.
 CREATE INDEX tasks_pending ON tasks (queue, ord) WHERE state = 0;
 CREATE INDEX tasks_by_time ON tasks (queue, state, ord, id) WHERE state > 0;
-CREATE INDEX tasks_unrecorded ON tasks (queue, ord, id) WHERE state = 4 AND recorded = 0;
-CREATE INDEX tasks_to_cancel ON tasks (queue) WHERE state = 1 AND cancel = 1;
+
+-- Running tasks whose end somebody asked for: other processes look here for theirs.
+CREATE TABLE cancels (
+    task INTEGER PRIMARY KEY
+) STRICT;
+
+-- Archived tasks whose dead letter nobody has confirmed.
+CREATE TABLE unrecorded (
+    queue     INTEGER NOT NULL,
+    failed_at INTEGER NOT NULL,
+    id        TEXT    NOT NULL,
+    task      INTEGER NOT NULL,
+    PRIMARY KEY (queue, failed_at, id)
+) STRICT, WITHOUT ROWID;
 
 -- Large payloads stay out of the row, which every claim and every lease extension writes anew.
 CREATE TABLE payloads (
@@ -140,7 +146,7 @@ CREATE VIEW task_list AS
 SELECT q.name AS queue, t.id, t.type,
        CASE t.state WHEN 0 THEN 'pending' WHEN 1 THEN 'active' WHEN 2 THEN 'scheduled'
                     WHEN 3 THEN 'retry' WHEN 4 THEN 'archived' ELSE 'completed' END AS state,
-       t.retried, t.max_retry, t.failed_class, t.failed_error,
+       t.retried, t.max_retry, t.failure ->> 'class' AS failed_class, t.failure ->> 'error' AS failed_error,
        strftime('%Y-%m-%dT%H:%M:%fZ', t.enqueued_at / 1000000.0, 'unixepoch') AS enqueued
 FROM tasks t JOIN queues q ON q.seq = t.queue
 WHERE q.name IS NOT NULL;

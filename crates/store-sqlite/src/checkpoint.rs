@@ -8,8 +8,8 @@ use rusqlite::hooks::Wal;
 
 use crate::error::is_busy;
 
-/// Pages in the log between two checkpoints: 8 MiB.
-const PAGES_SOFT: i32 = 2_048;
+/// Pages in the log between two checkpoints: 16 MiB.
+const PAGES_SOFT: i32 = 4_096;
 
 /// Pages from which a checkpoint waits for readers, so that the log can begin anew: 128 MiB.
 const PAGES_HARD: i32 = 32_768;

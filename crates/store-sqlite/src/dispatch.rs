@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use poolwright_broker::{
-    ClaimReply, ClaimRequest, Dispatch, Error, Extension, Held, Reply, Settled,
-};
+use poolwright_broker::{ClaimReply, ClaimRequest, Dispatch, Error, Extension, Held, Reply, Settled};
 use poolwright_core::Settlement;
 
 use crate::SqliteStore;

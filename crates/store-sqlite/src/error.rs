@@ -117,20 +117,25 @@ impl From<BrokerError> for Fault {
 pub(crate) fn meaning(error: &rusqlite::Error, file: &str) -> BrokerError {
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => BrokerError::Unavailable {
-            why: format!("no room for {file}: the disk is full or the file has reached its limit; make room, nothing was stored"),
+            why: format!(
+                "no room for {file}: the disk is full or the file has reached its limit; make room, nothing was stored"
+            ),
         },
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => BrokerError::Unavailable {
             why: format!("{file} is locked by another process for too long; nothing was stored"),
         },
-        Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::AuthorizationForStatementDenied) => {
-            BrokerError::Refused { why: format!("{file} may not be written any more: {error}") }
-        }
+        Some(
+            ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::AuthorizationForStatementDenied,
+        ) => BrokerError::Refused { why: format!("{file} may not be written any more: {error}") },
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
             BrokerError::Corrupt { what: format!("{file} is damaged: {error}") }
         }
-        Some(ErrorCode::SystemIoFailure | ErrorCode::CannotOpen | ErrorCode::OutOfMemory | ErrorCode::FileLockingProtocolFailed) => {
-            BrokerError::Unavailable { why: format!("{file} does not answer: {error}") }
-        }
+        Some(
+            ErrorCode::SystemIoFailure
+            | ErrorCode::CannotOpen
+            | ErrorCode::OutOfMemory
+            | ErrorCode::FileLockingProtocolFailed,
+        ) => BrokerError::Unavailable { why: format!("{file} does not answer: {error}") },
         Some(ErrorCode::TooBig) => {
             BrokerError::Refused { why: format!("a value is too large for {file}: {error}") }
         }

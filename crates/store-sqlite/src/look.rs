@@ -71,7 +71,7 @@ pub(crate) fn stats(conn: &Connection, queue: QueueName, day: i64) -> rusqlite::
     let DayStats { processed, failed, .. } = day_of(conn, seq, day)?;
     (stats.processed_today, stats.failed_today) = (processed, failed);
     stats.oldest_pending = conn
-        .prepare_cached("SELECT pending_since FROM tasks WHERE queue = ?1 AND state = 0 ORDER BY ord LIMIT 1")?
+        .prepare_cached("SELECT coalesce(since, enqueued_at) FROM tasks WHERE queue = ?1 AND state = 0 ORDER BY ord LIMIT 1")?
         .query_row([seq], |row| time(row, 0))
         .optional()?
         .flatten();
@@ -110,7 +110,7 @@ pub(crate) fn history(
 pub(crate) fn get(conn: &Connection, key: &TaskKey) -> Result<Seen<Option<TaskRecord>>, Fault> {
     let mut seen = Seen { value: None, poisons: Vec::new() };
     if let Some(queue) = row_of(conn, &key.queue)? {
-        let sql = concat!("SELECT ", record_columns!(), " FROM tasks WHERE queue = ?1 AND id = ?2");
+        let sql = concat!("SELECT ", record_columns!(), " FROM tasks WHERE id = ?2 AND queue = ?1");
         let found = records(conn, &key.queue, sql, params![queue, key.id.as_str()], &mut seen.poisons)?;
         seen.value = found.into_iter().next().map(|stored| stored.task);
     }
@@ -146,7 +146,8 @@ pub(crate) fn unrecorded(
     let sql = concat!(
         "SELECT ",
         record_columns!(),
-        " FROM tasks WHERE queue = ?1 AND state = 4 AND recorded = 0 ORDER BY ord, id LIMIT ?2"
+        " FROM tasks WHERE seq IN (SELECT task FROM unrecorded WHERE queue = ?1 ORDER BY failed_at, id LIMIT ?2) \
+         ORDER BY ord, id"
     );
     let mut seen = Seen { value: Vec::new(), poisons: Vec::new() };
     for name in queues {
@@ -196,7 +197,11 @@ pub(crate) fn servers(conn: &Connection, now: Timestamp) -> rusqlite::Result<Vec
     let mut statement = conn.prepare_cached("SELECT beat FROM servers WHERE until > ?1 ORDER BY id")?;
     let beats = statement.query_map([now.as_micros()], |row| row.get::<_, String>(0))?;
     // A beat of another version that does not decode is followed by one that does, or expires.
-    Ok(beats.collect::<Result<Vec<_>, _>>()?.iter().filter_map(|beat| serde_json::from_str(beat).ok()).collect())
+    Ok(beats
+        .collect::<Result<Vec<_>, _>>()?
+        .iter()
+        .filter_map(|beat| serde_json::from_str(beat).ok())
+        .collect())
 }
 
 /// What was set aside, latest first.

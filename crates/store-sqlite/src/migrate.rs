@@ -144,6 +144,9 @@ mod tests {
         conn.execute_batch("CREATE TABLE theirs (x)").unwrap();
         assert_eq!(look(&conn).unwrap(), Found::Foreign(0));
         let said = check(Found::Foreign(7), Path::new("x.db")).unwrap_err().to_string();
-        assert!(said.contains("x.db is a SQLite database of another application (application id 0x7)"), "{said}");
+        assert!(
+            said.contains("x.db is a SQLite database of another application (application id 0x7)"),
+            "{said}"
+        );
     }
 }

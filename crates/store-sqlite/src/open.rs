@@ -7,6 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
 
 use crate::busy::Patience;
@@ -27,7 +28,8 @@ const LOG_BYTES_KEPT: i64 = 64 * 1_024 * 1_024;
 pub(crate) fn writer(options: &Options, patience: &Patience) -> Result<Connection, Error> {
     let path = &options.path;
     check_path(options)?;
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut conn = Connection::open_with_flags(path, flags).map_err(|e| explain(path, &e, patience))?;
     patience.install(&mut conn).map_err(|e| explain(path, &e, patience))?;
     if conn.is_readonly(MAIN_DB).map_err(|e| explain(path, &e, patience))? {
@@ -41,12 +43,19 @@ pub(crate) fn writer(options: &Options, patience: &Patience) -> Result<Connectio
     Ok(conn)
 }
 
+/// Plans a statement once, for all values it will be bound to. Without this SQLite looks at the values of a `LIMIT ?` and
+/// its like, and prepares the statement anew whenever they are bound again.
+fn plan_once(conn: &Connection) -> rusqlite::Result<()> {
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map(drop)
+}
+
 /// Opens a connection that only reads.
 pub(crate) fn reader(options: &Options, patience: &Patience) -> Result<Connection, Error> {
     let path = &options.path;
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut conn = Connection::open_with_flags(path, flags).map_err(|e| explain(path, &e, patience))?;
     patience.install(&mut conn).map_err(|e| explain(path, &e, patience))?;
+    plan_once(&conn).map_err(|e| explain(path, &e, patience))?;
     conn.set_prepared_statement_cache_capacity(64);
     Ok(conn)
 }
@@ -91,6 +100,7 @@ fn settings(conn: &Connection, options: &Options) -> rusqlite::Result<()> {
     // The writer makes its checkpoints itself, after it has answered its callers.
     conn.pragma_update_and_check(None, "wal_autocheckpoint", 0, |_| Ok(()))?;
     conn.pragma_update_and_check(None, "journal_size_limit", LOG_BYTES_KEPT, |_| Ok(()))?;
+    plan_once(conn)?;
     conn.set_prepared_statement_cache_capacity(128);
     Ok(())
 }
@@ -105,7 +115,10 @@ fn limit(conn: &Connection, options: &Options) -> rusqlite::Result<()> {
 
 /// Some locks are refused without asking the busy handler (switching to the write-ahead log, two starters at once):
 /// looks again as long as the handler would have.
-fn patiently<T>(patience: &Patience, mut attempt: impl FnMut() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
+fn patiently<T>(
+    patience: &Patience,
+    mut attempt: impl FnMut() -> rusqlite::Result<T>,
+) -> rusqlite::Result<T> {
     let since = Instant::now();
     let mut looks = 0;
     loop {
@@ -126,8 +139,10 @@ fn explain(path: &Path, error: &rusqlite::Error, patience: &Patience) -> Error {
             let waited_ms = u64::try_from(patience.limit.as_millis()).unwrap_or(u64::MAX);
             Error::Busy { path, waited_ms }
         }
-        Some(ErrorCode::CannotOpen) => unwritable(&path)
-            .map_or_else(|| Error::CannotOpen { path, why: error.to_string() }, |path| Error::ReadOnly { path }),
+        Some(ErrorCode::CannotOpen) => unwritable(&path).map_or_else(
+            || Error::CannotOpen { path, why: error.to_string() },
+            |path| Error::ReadOnly { path },
+        ),
         _ => Error::CannotOpen { path, why: error.to_string() },
     }
 }

@@ -188,7 +188,9 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_refused_with_the_cure() {
-        assert!(why("sqlite://t.db?sync=off").contains("unknown parameter `sync`, there are synchronous=full"));
+        assert!(
+            why("sqlite://t.db?sync=off").contains("unknown parameter `sync`, there are synchronous=full")
+        );
         assert!(why("sqlite://t.db?synchronous=off").contains("full or normal, this is `off`"));
         assert!(why("sqlite://t.db?busy_wait_ms=1s").contains("whole number, this is `1s`"));
         assert!(why("sqlite::memory:").contains("`memory:`"));

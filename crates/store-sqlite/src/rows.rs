@@ -8,20 +8,21 @@ use std::time::Duration;
 use bytes::Bytes;
 use poolwright_core::task::{Failure, Progress};
 use poolwright_core::{
-    Class, Headers, QueueName, State, TaskId, TaskKey, TaskRecord, Tenant, Timestamp, Token, TypeName,
-    UniqueLock,
+    Headers, NewTask, QueueName, Scope, State, Subject, TaskId, TaskKey, TaskRecord, Tenant, Timestamp,
+    Token, TypeName, UniqueLock,
 };
 use rusqlite::types::{FromSql, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row};
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use crate::work::state_of;
 
 /// Payloads above this many bytes have a row of their own: a row of `tasks` should fit in a page of 4 KiB.
 pub(crate) const INLINE_BYTES_MAX: usize = 2_048;
 
-/// What hangs on a task in other tables, as bits of the column `extras`.
-pub(crate) mod extras {
+/// The bits of the column `flags`: what hangs on a task in other tables, and whether its end was asked for.
+pub(crate) mod flag {
     /// It may hold a lock.
     pub(crate) const LOCK: i64 = 1;
     /// Its subjects and scopes are indexed.
@@ -30,15 +31,17 @@ pub(crate) mod extras {
     pub(crate) const FOLLOW_UP: i64 = 4;
     /// Its payload has a row of its own.
     pub(crate) const PAYLOAD: i64 = 8;
+    /// It is archived, and its dead letter is not known to be stored.
+    pub(crate) const UNRECORDED: i64 = 16;
+    /// Somebody asked for its end. While it is active it has a row in `cancels`, too.
+    pub(crate) const CANCEL: i64 = 32;
 }
 
 /// The columns that [`record`] reads, in its order.
 macro_rules! record_columns {
     () => {
-        "seq, pos, extras, id, state, ord, cancel, type, max_retry, retried, deferrals, crashes, timeout, \
-         retention, deadline, enqueued_at, pending_since, started_at, token, tenant, unique_key, unique_lasts, \
-         headers, subjects, scopes, failed_class, failed_error, failed_at, completed_at, result, progress, \
-         progress_note, progress_at, payload"
+        "seq, pos, flags, id, state, ord, type, max_retry, retried, deferrals, crashes, timeout, retention, deadline, \
+         enqueued_at, since, started_at, token, unique_key, unique_lasts, about, failure, progress, result, payload"
     };
 }
 pub(crate) use record_columns;
@@ -50,8 +53,8 @@ pub(crate) struct Stored {
     pub(crate) seq: i64,
     /// Its last place in the queue.
     pub(crate) pos: i64,
-    /// What hangs on it.
-    pub(crate) extras: i64,
+    /// What hangs on it, see [`flag`].
+    pub(crate) flags: i64,
     /// The record.
     pub(crate) task: TaskRecord,
 }
@@ -72,27 +75,22 @@ pub(crate) fn record(conn: &Connection, row: &Row<'_>, queue: &QueueName) -> Res
 }
 
 fn decode(conn: &Connection, cells: &mut Cells<'_, '_>, queue: &QueueName) -> Result<Stored, String> {
-    let (seq, pos, extras) = (cells.get("seq")?, cells.get("pos")?, cells.get("extras")?);
+    let (seq, pos, flags) = (cells.get("seq")?, cells.get("pos")?, cells.get("flags")?);
     let id = TaskId::new(cells.text("id")?).map_err(|e| e.to_string())?;
     let state = state_of(cells.get("state")?).ok_or("its state is no state")?;
     let ord = Timestamp::from_micros(cells.get("ord")?);
-    let cancel_requested = cells.get("cancel")?;
     let task_type = TypeName::new(cells.text("type")?).map_err(|e| e.to_string())?;
     let (max_retry, retried) = (cells.get("max_retry")?, cells.get("retried")?);
     let (deferrals, crashes) = (cells.get("deferrals")?, cells.get("crashes")?);
-    let (timeout, retention) = (cells.duration("timeout")?, cells.duration("retention")?);
+    let (timeout, retention) = (duration(cells.get("timeout")?), duration(cells.get("retention")?));
     let deadline = cells.time("deadline")?;
     let enqueued_at = cells.time("enqueued_at")?.ok_or("enqueued_at is missing")?;
-    let (pending_since, started_at) = (cells.time("pending_since")?, cells.time("started_at")?);
+    let (since, started_at) = (cells.time("since")?, cells.time("started_at")?);
     let token = cells.get::<Option<[u8; 16]>>("token")?.map(Token::from_bytes);
-    let tenant = cells.optional_text("tenant")?.map(|text| Tenant(text.into()));
     let unique = unique(cells)?;
-    let headers = cells.json::<Headers>("headers")?;
-    let (subjects, scopes) = (cells.json("subjects")?, cells.json("scopes")?);
-    let failed = failure(cells)?;
-    let completed_at = cells.time("completed_at")?;
+    let About { headers, subjects, scopes, tenant } = cells.json("about")?.unwrap_or_default();
+    let (failed, progress) = (cells.json::<Failure>("failure")?, cells.json::<Progress>("progress")?);
     let result = cells.get::<Option<Vec<u8>>>("result")?.map(Bytes::from);
-    let progress = progress(cells)?;
     let payload = payload(conn, cells, seq)?;
     let only = |wanted: State, time: Option<Timestamp>| time.filter(|_| state == wanted);
     let task = TaskRecord {
@@ -113,20 +111,55 @@ fn decode(conn: &Connection, cells: &mut Cells<'_, '_>, queue: &QueueName) -> Re
         scopes,
         tenant,
         enqueued_at,
-        pending_since: only(State::Pending, pending_since),
+        pending_since: only(State::Pending, since.or(Some(enqueued_at))),
         due: matches!(state, State::Scheduled | State::Retry).then_some(ord),
         started_at: only(State::Active, started_at),
         lease_until: only(State::Active, Some(ord)),
         token,
         failed,
-        completed_at: only(State::Completed, completed_at),
+        completed_at: only(State::Completed, since),
         expires_at: only(State::Completed, Some(ord)),
         result,
         progress,
-        cancel_requested,
-        runs_again: extras & extras::FOLLOW_UP != 0,
+        cancel_requested: flags & flag::CANCEL != 0,
+        runs_again: flags & flag::FOLLOW_UP != 0,
     };
-    Ok(Stored { seq, pos, extras, task })
+    Ok(Stored { seq, pos, flags, task })
+}
+
+/// What only people and handlers read of a task, as the column `about` keeps it.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct About {
+    #[serde(skip_serializing_if = "Headers::is_empty")]
+    pub(crate) headers: Headers,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) subjects: Vec<Subject>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) scopes: Vec<Scope>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) tenant: Option<Tenant>,
+}
+
+impl About {
+    /// What a new task says.
+    pub(crate) fn of(task: &NewTask) -> Self {
+        Self {
+            headers: task.headers.clone(),
+            subjects: task.subjects.clone(),
+            scopes: task.scopes.clone(),
+            tenant: task.tenant.clone(),
+        }
+    }
+
+    /// The column; none when there is nothing to say.
+    pub(crate) fn to_column(&self) -> Option<String> {
+        let silent = self.headers.is_empty()
+            && self.subjects.is_empty()
+            && self.scopes.is_empty()
+            && self.tenant.is_none();
+        (!silent).then(|| serde_json::to_string(self).expect("maps and lists of text are always JSON"))
+    }
 }
 
 fn unique(cells: &mut Cells<'_, '_>) -> Result<Option<UniqueLock>, String> {
@@ -135,28 +168,13 @@ fn unique(cells: &mut Cells<'_, '_>) -> Result<Option<UniqueLock>, String> {
     Ok(key.map(|key| UniqueLock::new(key, duration(lasts.unwrap_or_default()))))
 }
 
-fn failure(cells: &mut Cells<'_, '_>) -> Result<Option<Failure>, String> {
-    let class = cells.optional_text("failed_class")?;
-    let class = class.map(|word| word.parse::<Class>().map_err(|e| e.to_string())).transpose()?;
-    let error = cells.optional_text("failed_error")?.map(str::to_owned);
-    let at = cells.time("failed_at")?.unwrap_or_default();
-    Ok(class.map(|class| Failure { class, error: error.unwrap_or_default().into(), at }))
-}
-
-fn progress(cells: &mut Cells<'_, '_>) -> Result<Option<Progress>, String> {
-    let done = cells.get::<Option<f64>>("progress")?;
-    let note = cells.optional_text("progress_note")?.map(str::to_owned);
-    let at = cells.time("progress_at")?.unwrap_or_default();
-    Ok(done.map(|done| Progress { done, note: note.unwrap_or_default(), at }))
-}
-
 fn payload(conn: &Connection, cells: &mut Cells<'_, '_>, seq: i64) -> Result<Bytes, String> {
     if let Some(inline) = cells.get::<Option<Vec<u8>>>("payload")? {
         return Ok(inline.into());
     }
-    let large = conn.prepare_cached("SELECT bytes FROM payloads WHERE task = ?1").and_then(|mut statement| {
-        statement.query_row([seq], |row| row.get::<_, Vec<u8>>(0)).optional()
-    });
+    let large = conn
+        .prepare_cached("SELECT bytes FROM payloads WHERE task = ?1")
+        .and_then(|mut statement| statement.query_row([seq], |row| row.get::<_, Vec<u8>>(0)).optional());
     match large {
         Ok(Some(bytes)) => Ok(bytes.into()),
         Ok(None) => Err("its payload is missing".to_owned()),
@@ -193,15 +211,9 @@ impl<'r> Cells<'r, '_> {
         Ok(self.get::<Option<i64>>(name)?.map(Timestamp::from_micros))
     }
 
-    fn duration(&mut self, name: &str) -> Result<Duration, String> {
-        self.get(name).map(duration)
-    }
-
-    fn json<T: DeserializeOwned + Default>(&mut self, name: &str) -> Result<T, String> {
-        match self.optional_text(name)? {
-            Some(text) => serde_json::from_str(text).map_err(|e| format!("{name}: {e}")),
-            None => Ok(T::default()),
-        }
+    fn json<T: DeserializeOwned>(&mut self, name: &str) -> Result<Option<T>, String> {
+        let text = self.optional_text(name)?;
+        text.map(|text| serde_json::from_str(text).map_err(|e| format!("{name}: {e}"))).transpose()
     }
 }
 
@@ -226,10 +238,8 @@ pub(crate) struct Brief {
     pub(crate) state: State,
     /// Its last place in the queue.
     pub(crate) pos: i64,
-    /// What hangs on it.
-    pub(crate) extras: i64,
-    /// Somebody asked for its end.
-    pub(crate) cancel: bool,
+    /// What hangs on it, see [`flag`].
+    pub(crate) flags: i64,
     /// The token of the present or last attempt.
     pub(crate) token: Option<Token>,
 }
@@ -240,16 +250,16 @@ impl Brief {
         self.state == State::Active && self.token == Some(token)
     }
 
-    /// Something of this kind hangs on it.
-    pub(crate) const fn has(&self, extra: i64) -> bool {
-        self.extras & extra != 0
+    /// It has this flag.
+    pub(crate) const fn has(&self, flag: i64) -> bool {
+        self.flags & flag != 0
     }
 }
 
 /// The columns that [`brief`] reads, in its order.
 macro_rules! brief_columns {
     () => {
-        "seq, queue, state, pos, extras, cancel, token"
+        "seq, queue, state, pos, flags, token"
     };
 }
 pub(crate) use brief_columns;
@@ -263,14 +273,13 @@ pub(crate) fn brief(row: &Row<'_>) -> rusqlite::Result<Brief> {
         queue: row.get(1)?,
         state: state_of(code).ok_or(out_of_range)?,
         pos: row.get(3)?,
-        extras: row.get(4)?,
-        cancel: row.get(5)?,
-        token: row.get_ref(6)?.as_blob_or_null()?.and_then(|b| b.try_into().ok()).map(Token::from_bytes),
+        flags: row.get(4)?,
+        token: row.get_ref(5)?.as_blob_or_null()?.and_then(|b| b.try_into().ok()).map(Token::from_bytes),
     })
 }
 
 /// The task with this id, if it is there.
 pub(crate) fn find(conn: &Connection, queue: i64, id: &TaskId) -> rusqlite::Result<Option<Brief>> {
-    let sql = concat!("SELECT ", brief_columns!(), " FROM tasks WHERE queue = ?1 AND id = ?2");
+    let sql = concat!("SELECT ", brief_columns!(), " FROM tasks WHERE id = ?2 AND queue = ?1");
     conn.prepare_cached(sql)?.query_row((queue, id.as_str()), brief).optional()
 }

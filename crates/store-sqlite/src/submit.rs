@@ -12,12 +12,6 @@ const PAYLOAD_BYTES_PER_WEIGHT: usize = 4_096;
 impl Submit for SqliteStore {
     fn enqueue(&self, tasks: Vec<NewTask>) -> Reply<'_, Vec<Result<Enqueued, Error>>> {
         let weight = tasks.iter().map(|task| 1 + task.payload.len() / PAYLOAD_BYTES_PER_WEIGHT).sum();
-        self.write(weight, move |work| {
-            let mut outcomes = Vec::with_capacity(tasks.len());
-            for task in &tasks {
-                outcomes.push(enqueue(work, task)?);
-            }
-            Ok(outcomes)
-        })
+        self.write(weight, move |work| Ok(enqueue(work, &tasks)?))
     }
 }

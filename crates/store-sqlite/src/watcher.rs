@@ -61,7 +61,8 @@ impl Watcher {
     }
 
     fn hear_work(&self) -> rusqlite::Result<()> {
-        let mut statement = self.conn.prepare_cached("SELECT seq, name, wake FROM queues WHERE name NOT NULL")?;
+        let mut statement =
+            self.conn.prepare_cached("SELECT seq, name, wake FROM queues WHERE name NOT NULL")?;
         let mut rows = statement.query([])?;
         let mut woken = Vec::new();
         while let Some(row) = rows.next()? {
@@ -76,8 +77,8 @@ impl Watcher {
 
     fn hear_cancels(&mut self) -> rusqlite::Result<()> {
         let mut statement = self.conn.prepare_cached(
-            "SELECT q.name, t.id, coalesce(t.token, x'') FROM tasks t INDEXED BY tasks_to_cancel \
-             JOIN queues q ON q.seq = t.queue WHERE t.state = 1 AND t.cancel = 1",
+            "SELECT q.name, t.id, coalesce(t.token, x'') FROM cancels c CROSS JOIN tasks t ON t.seq = c.task \
+             JOIN queues q ON q.seq = t.queue WHERE t.state = 1 AND q.name IS NOT NULL",
         )?;
         let mut rows = statement.query([])?;
         let mut flagged = HashSet::new();

@@ -5,10 +5,11 @@
 //!
 //! Invariant: every change of a task's state goes through [`Work::moved`], so counters and rows cannot part.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 
 use poolwright_core::{Chance, QueueName, State, Timestamp};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{CachedStatement, Connection, OptionalExtension, Params, params};
 
 /// A queue as every step sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,13 +25,36 @@ pub(crate) struct Queue {
 pub(crate) struct Known {
     generation: i64,
     queues: HashMap<QueueName, Option<Queue>>,
+    /// The one that was asked for last: a batch asks for the same again and again.
+    last: Option<(QueueName, Option<Queue>)>,
 }
 
 impl Known {
     /// Forgets everything: a transaction was undone.
     pub(crate) fn forget(&mut self) {
-        self.queues.clear();
+        self.clear();
         self.generation = -1;
+    }
+
+    fn clear(&mut self) {
+        self.queues.clear();
+        self.last = None;
+    }
+
+    fn insert(&mut self, name: &QueueName, queue: Option<Queue>) {
+        self.queues.insert(name.clone(), queue);
+        self.last = None;
+    }
+
+    fn get(&mut self, name: &QueueName) -> Option<Option<Queue>> {
+        if let Some((last, queue)) = &self.last
+            && last == name
+        {
+            return Some(*queue);
+        }
+        let queue = *self.queues.get(name)?;
+        self.last = Some((name.clone(), queue));
+        Some(queue)
     }
 }
 
@@ -56,10 +80,52 @@ pub(crate) struct Woken {
     pub(crate) wake: i64,
 }
 
+/// Statements that run once for every task of a batch. They are looked up in the connection's cache once for a
+/// transaction, because the look-up costs as much as a tenth of the statement.
+pub(crate) struct Hot<'w> {
+    /// See [`crate::steps::store`].
+    pub(crate) insert: Lazy<'w>,
+    /// See [`crate::steps::store`].
+    pub(crate) insert_many: Lazy<'w>,
+    /// See [`crate::steps::claim`].
+    pub(crate) claim: Lazy<'w>,
+    /// See [`crate::steps::settle`].
+    pub(crate) complete: Lazy<'w>,
+}
+
+impl<'w> Hot<'w> {
+    fn new(conn: &'w Connection) -> Self {
+        let lazy = || Lazy { conn, statement: RefCell::new(None) };
+        Self { insert: lazy(), insert_many: lazy(), claim: lazy(), complete: lazy() }
+    }
+}
+
+/// A statement that is looked up when it is run first.
+pub(crate) struct Lazy<'w> {
+    conn: &'w Connection,
+    statement: RefCell<Option<CachedStatement<'w>>>,
+}
+
+impl Lazy<'_> {
+    /// Runs it; gives the number of rows changed. The text must be the same each time.
+    pub(crate) fn execute(&self, sql: &str, values: impl Params) -> rusqlite::Result<usize> {
+        let mut slot = self.statement.borrow_mut();
+        if let Some(statement) = slot.as_mut() {
+            return statement.execute(values);
+        }
+        let mut statement = self.conn.prepare_cached(sql)?;
+        let changed = statement.execute(values);
+        *slot = Some(statement);
+        changed
+    }
+}
+
 /// An open transaction.
 pub(crate) struct Work<'w> {
     /// Where statements run.
     pub(crate) conn: &'w Connection,
+    /// Those that run once for every task.
+    pub(crate) hot: Hot<'w>,
     /// Where tokens come from.
     pub(crate) chance: &'w Chance,
     /// The store's time, the same for the whole transaction: it happens at one instant.
@@ -82,23 +148,24 @@ impl<'w> Work<'w> {
         let mut statement = conn.prepare_cached("SELECT next_pos, generation FROM meta")?;
         let (next, generation) = statement.query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?;
         if known.generation != generation {
-            known.forget();
+            known.clear();
             known.generation = generation;
         }
-        Ok(Self { conn, chance, now, known, generation, next, first: next, tallies: Vec::new() })
+        let hot = Hot::new(conn);
+        Ok(Self { conn, hot, chance, now, known, generation, next, first: next, tallies: Vec::new() })
     }
 
     /// The queue, if it was ever used or paused.
     pub(crate) fn queue(&mut self, name: &QueueName) -> rusqlite::Result<Option<Queue>> {
-        if let Some(known) = self.known.queues.get(name) {
-            return Ok(*known);
+        if let Some(known) = self.known.get(name) {
+            return Ok(known);
         }
         let mut statement =
             self.conn.prepare_cached("SELECT seq, paused_at IS NOT NULL FROM queues WHERE name = ?1")?;
         let found = statement
             .query_row([name.as_str()], |row| Ok(Queue { seq: row.get(0)?, paused: row.get(1)? }))
             .optional()?;
-        self.known.queues.insert(name.clone(), found);
+        self.known.insert(name, found);
         Ok(found)
     }
 
@@ -110,21 +177,26 @@ impl<'w> Work<'w> {
         self.conn.prepare_cached("INSERT INTO queues (name) VALUES (?1)")?.execute([name.as_str()])?;
         let queue = Queue { seq: self.conn.last_insert_rowid(), paused: false };
         self.changed_queues();
-        self.known.queues.insert(name.clone(), Some(queue));
+        self.known.insert(name, Some(queue));
         Ok(queue)
     }
 
     /// A queue appeared, went, was paused or resumed: what anybody knows of queues is stale.
     pub(crate) fn changed_queues(&mut self) {
         self.generation = self.known.generation + 1;
-        self.known.queues.clear();
+        self.known.clear();
     }
 
-    /// The next place, behind everything there is. Never given twice.
+    /// The next place in a queue, behind everything there is; also the number of a new row. Never given twice.
     pub(crate) fn place(&mut self) -> i64 {
-        let place = self.next;
-        self.next += 1;
-        place
+        self.places(1)
+    }
+
+    /// So many places in a row; gives the first one.
+    pub(crate) fn places(&mut self, count: usize) -> i64 {
+        let first = self.next;
+        self.next += i64::try_from(count).unwrap_or(0);
+        first
     }
 
     /// A task of this queue went from one state to another; none stands for "not there".
@@ -165,10 +237,10 @@ impl<'w> Work<'w> {
             "SELECT pending, active, scheduled, retry, archived, completed FROM queues WHERE seq = ?1",
         )?;
         let mut counts = [0_u64; 6];
-        let row = statement.query_row([queue], |row| {
-            (0..6).map(|at| row.get(at)).collect::<rusqlite::Result<Vec<i64>>>()
-        })?;
-        let told = self.tallies.iter().find(|(seq, _)| *seq == queue).map_or([0; 6], |(_, tally)| tally.states);
+        let row = statement
+            .query_row([queue], |row| (0..6).map(|at| row.get(at)).collect::<rusqlite::Result<Vec<i64>>>())?;
+        let told =
+            self.tallies.iter().find(|(seq, _)| *seq == queue).map_or([0; 6], |(_, tally)| tally.states);
         for ((count, stored), change) in counts.iter_mut().zip(row).zip(told) {
             *count = u64::try_from(stored + change).unwrap_or(0);
         }
@@ -180,7 +252,9 @@ impl<'w> Work<'w> {
         if self.tallies.iter().any(|(seq, tally)| *seq == queue && tally.used) {
             return Ok(true);
         }
-        self.conn.prepare_cached("SELECT used FROM queues WHERE seq = ?1")?.query_row([queue], |row| row.get(0))
+        self.conn
+            .prepare_cached("SELECT used FROM queues WHERE seq = ?1")?
+            .query_row([queue], |row| row.get(0))
     }
 
     fn tally(&mut self, queue: i64) -> &mut Tally {
@@ -196,11 +270,7 @@ impl<'w> Work<'w> {
     pub(crate) fn finish(self) -> rusqlite::Result<Vec<Woken>> {
         let mut woken = Vec::new();
         for (queue, tally) in &self.tallies {
-            let (wake, name) = write_tally(self.conn, *queue, tally)?;
-            // A queue whose name is gone was removed in this transaction.
-            if let (true, Some(name)) = (tally.got_work, name) {
-                woken.push(Woken { queue: *queue, name, wake });
-            }
+            woken.extend(write_tally(self.conn, *queue, tally)?);
         }
         if self.next != self.first || self.generation != self.known.generation {
             let mut statement = self.conn.prepare_cached("UPDATE meta SET next_pos = ?1, generation = ?2")?;
@@ -211,31 +281,40 @@ impl<'w> Work<'w> {
     }
 }
 
-fn write_tally(conn: &Connection, queue: i64, tally: &Tally) -> rusqlite::Result<(i64, Option<QueueName>)> {
+/// Gives the queue as it is to be woken, when it got work.
+fn write_tally(conn: &Connection, queue: i64, tally: &Tally) -> rusqlite::Result<Option<Woken>> {
+    // Asking back makes a statement half as dear again, and most transactions bring no work.
+    const CHANGE: &str = "UPDATE queues SET pending = pending + ?2, active = active + ?3, \
+         scheduled = scheduled + ?4, retry = retry + ?5, archived = archived + ?6, completed = completed + ?7, \
+         processed = processed + ?8, failed = failed + ?9 WHERE seq = ?1";
+    const WAKE: &str = "UPDATE queues SET pending = pending + ?2, active = active + ?3, \
+         scheduled = scheduled + ?4, retry = retry + ?5, archived = archived + ?6, completed = completed + ?7, \
+         processed = processed + ?8, failed = failed + ?9, wake = wake + 1, used = used OR ?10 \
+         WHERE seq = ?1 RETURNING wake, name";
     let [pending, active, scheduled, retry, archived, completed] = tally.states;
-    let mut statement = conn.prepare_cached(
-        "UPDATE queues SET pending = pending + ?2, active = active + ?3, scheduled = scheduled + ?4, \
-         retry = retry + ?5, archived = archived + ?6, completed = completed + ?7, \
-         processed = processed + ?8, failed = failed + ?9, wake = wake + ?10, \
-         used = used OR ?11 WHERE seq = ?1 RETURNING wake, name",
-    )?;
-    let changes = params![
-        queue, pending, active, scheduled, retry, archived, completed, tally.processed, tally.failed,
-        tally.got_work, tally.used
-    ];
-    let woken = statement.query_row(changes, |row| {
-        let name = row.get_ref(1)?.as_str_or_null()?.and_then(|name| QueueName::new(name).ok());
-        Ok((row.get(0)?, name))
-    })?;
+    let (processed, failed) = (tally.processed, tally.failed);
     if tally.processed > 0 {
         let mut statement = conn.prepare_cached(
             "INSERT INTO days (queue, day, processed, failed) VALUES (?1, ?2, ?3, ?4) \
              ON CONFLICT (queue, day) DO UPDATE \
              SET processed = processed + excluded.processed, failed = failed + excluded.failed",
         )?;
-        statement.execute([queue, tally.day, tally.processed, tally.failed])?;
+        statement.execute([queue, tally.day, processed, failed])?;
     }
-    Ok(woken)
+    if !tally.got_work {
+        let mut statement = conn.prepare_cached(CHANGE)?;
+        statement
+            .execute([queue, pending, active, scheduled, retry, archived, completed, processed, failed])?;
+        return Ok(None);
+    }
+    let values =
+        params![queue, pending, active, scheduled, retry, archived, completed, processed, failed, tally.used];
+    let (wake, name) = conn.prepare_cached(WAKE)?.query_row(values, |row| {
+        let name = row.get_ref(1)?.as_str_or_null()?.and_then(|name| QueueName::new(name).ok());
+        Ok((row.get(0)?, name))
+    })?;
+    // A queue whose name is gone was removed in this transaction.
+    Ok(name.map(|name| Woken { queue, name, wake }))
 }
 
 /// The number that stands for a state in the file.

@@ -195,7 +195,9 @@ fn decode(row: &Row<'_>, id: LetterId) -> Result<StoredLetter, String> {
         task: key(get(row, 1)?, get(row, 2)?)?,
         token,
         task_type: TypeName::new(get::<String>(row, 4)?).map_err(|e| e.to_string())?,
-        class: get::<String>(row, 5)?.parse().map_err(|e: poolwright_core::class::UnknownClass| e.to_string())?,
+        class: get::<String>(row, 5)?
+            .parse()
+            .map_err(|e: poolwright_core::class::UnknownClass| e.to_string())?,
         error: get::<String>(row, 6)?.into(),
         attempts: get(row, 7)?,
         failed_at: Timestamp::from_micros(get(row, 8)?),
@@ -205,7 +207,8 @@ fn decode(row: &Row<'_>, id: LetterId) -> Result<StoredLetter, String> {
         scopes: parsed(row, 12)?,
         payload: Bytes::from(get::<Vec<u8>>(row, 16)?),
     };
-    let replay = (get::<Option<String>>(row, 13)?, get::<Option<String>>(row, 14)?, get::<Option<i64>>(row, 15)?);
+    let replay =
+        (get::<Option<String>>(row, 13)?, get::<Option<String>>(row, 14)?, get::<Option<i64>>(row, 15)?);
     let replayed = match replay {
         (Some(queue), Some(task), Some(at)) => {
             Some(Replayed { task: key(queue, task)?, at: Timestamp::from_micros(at) })

@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use poolwright_broker::{Claim, ClaimReply, ClaimRequest, Demand, Lottery};
-use poolwright_core::{PoolName, QueueName, State, TaskRecord, Timestamp, Token};
+use poolwright_broker::{Claim, ClaimReply, ClaimRequest, Lottery};
+use poolwright_core::{QueueName, State, TaskRecord, Timestamp, Token};
 use rusqlite::params;
 
 use crate::rows::{self, Brief, Stored, record_columns};
@@ -20,10 +20,21 @@ pub(crate) fn claim(work: &mut Work<'_>, request: &ClaimRequest) -> rusqlite::Re
         }
     }
     let mut lines = HashMap::new();
-    for demand in &request.demands {
-        serve(work, request, demand, &mut lines, &mut reply)?;
+    for nth in 0..request.demands.len() {
+        serve(work, request, nth, &mut lines, &mut reply)?;
     }
     Ok(reply)
+}
+
+/// Where in a request a task was claimed, as one number: by which demand, and where in the reply.
+fn place(demand: usize, nth: usize) -> i64 {
+    let [demand, nth] = [demand, nth].map(|number| i64::try_from(number).unwrap_or(0));
+    demand << 24 | (nth & 0x00ff_ffff)
+}
+
+/// The demand out of a [`place`].
+fn demand_of(place: i64) -> usize {
+    usize::try_from(place >> 24).unwrap_or(0)
 }
 
 /// The front of one queue, read ahead.
@@ -37,10 +48,11 @@ struct Line {
 fn serve(
     work: &mut Work<'_>,
     request: &ClaimRequest,
-    demand: &Demand,
+    nth: usize,
     lines: &mut HashMap<QueueName, Line>,
     reply: &mut ClaimReply,
 ) -> rusqlite::Result<()> {
+    let demand = &request.demands[nth];
     let total: u64 = demand.queues.iter().map(|q| u64::from(q.weight.max(1))).sum();
     let mut lottery = Lottery::new(demand.seed, demand.queues.iter().map(|q| q.weight));
     for served in 0..demand.slots {
@@ -55,8 +67,8 @@ fn serve(
             }
         }
         // No queue had one: the remaining slots would find the same.
-        let Some(stored) = found else { break };
-        let task = take(work, stored, request, &demand.pool, reply.claims.len())?;
+        let Some((queue, stored)) = found else { break };
+        let task = take(work, queue, stored, request, place(nth, reply.claims.len()))?;
         reply.claims.push(Claim { pool: demand.pool.clone(), task });
     }
     Ok(())
@@ -69,7 +81,7 @@ fn next(
     share: u64,
     lines: &mut HashMap<QueueName, Line>,
     discarded: &mut u32,
-) -> rusqlite::Result<Option<Stored>> {
+) -> rusqlite::Result<Option<(i64, Stored)>> {
     let Some(queue) = work.queue(name)?.filter(|queue| !queue.paused) else { return Ok(None) };
     if !lines.contains_key(name) {
         lines.insert(name.clone(), Line::default());
@@ -83,7 +95,7 @@ fn next(
                 // Its follow-up may stand at the end of the line now.
                 line.ends = false;
             }
-            Some(stored) => return Ok(Some(stored)),
+            Some(stored) => return Ok(Some((queue.seq, stored))),
             None if line.ends => return Ok(None),
             None => read_ahead(work, name, queue.seq, share, line)?,
         }
@@ -98,8 +110,11 @@ fn read_ahead(
     share: u64,
     line: &mut Line,
 ) -> rusqlite::Result<()> {
-    let sql =
-        concat!("SELECT ", record_columns!(), " FROM tasks WHERE queue = ?1 AND state = 0 ORDER BY ord LIMIT ?2");
+    let sql = concat!(
+        "SELECT ",
+        record_columns!(),
+        " FROM tasks WHERE queue = ?1 AND state = 0 ORDER BY ord LIMIT ?2"
+    );
     let mut poisons = Vec::new();
     {
         let mut statement = work.conn.prepare_cached(sql)?;
@@ -122,28 +137,27 @@ fn read_ahead(
 
 fn take(
     work: &mut Work<'_>,
+    queue: i64,
     stored: Stored,
     request: &ClaimRequest,
-    pool: &PoolName,
-    nth: usize,
+    place: i64,
 ) -> rusqlite::Result<TaskRecord> {
-    let queue = work.queue(&stored.task.key.queue)?.map_or(0, |queue| queue.seq);
     let (token, until) = (Token::fresh(work.chance), work.now + request.lease);
-    let mut statement = work.conn.prepare_cached(
-        "UPDATE tasks SET state = 1, ord = ?2, token = ?3, started_at = ?4, claim = ?5, claim_nth = ?6, pool = ?7, \
-         progress = NULL, progress_note = NULL, progress_at = NULL WHERE seq = ?1",
+    work.hot.claim.execute(
+        "UPDATE tasks SET state = 1, ord = ?2, token = ?3, started_at = ?4, claim = ?5, claim_place = ?6, \
+         progress = NULL WHERE seq = ?1",
+        params![
+            stored.seq,
+            until.as_micros(),
+            token.to_bytes(),
+            work.now.as_micros(),
+            request.id.0.cast_signed(),
+            place
+        ],
     )?;
-    statement.execute(params![
-        stored.seq,
-        until.as_micros(),
-        token.to_bytes(),
-        work.now.as_micros(),
-        request.id.0.cast_signed(),
-        i64::try_from(nth).unwrap_or(i64::MAX),
-        pool.as_str()
-    ])?;
     work.moved(queue, Some(State::Pending), Some(State::Active));
-    Ok(TaskRecord { pending_since: None, progress: None, ..active(stored.task, token, until, work.now) })
+    let active = active(stored.task, token, until, work.now);
+    Ok(TaskRecord { pending_since: None, progress: None, ..active })
 }
 
 fn active(task: TaskRecord, token: Token, until: Timestamp, started: Timestamp) -> TaskRecord {
@@ -162,15 +176,15 @@ fn brief_of(queue: i64, stored: &Stored) -> Brief {
         queue,
         state: stored.task.state,
         pos: stored.pos,
-        extras: stored.extras,
-        cancel: stored.task.cancel_requested,
+        flags: stored.flags,
         token: stored.task.token,
     }
 }
 
 /// What this very request got before its reply was lost, in the old order and for the old pools.
 fn still_held(work: &mut Work<'_>, request: &ClaimRequest) -> rusqlite::Result<Vec<Claim>> {
-    let mut names: Vec<&QueueName> = request.demands.iter().flat_map(|d| &d.queues).map(|q| &q.queue).collect();
+    let mut names: Vec<&QueueName> =
+        request.demands.iter().flat_map(|d| &d.queues).map(|q| &q.queue).collect();
     names.sort_unstable();
     names.dedup();
     let mut held = Vec::new();
@@ -179,19 +193,20 @@ fn still_held(work: &mut Work<'_>, request: &ClaimRequest) -> rusqlite::Result<V
         let sql = concat!(
             "SELECT ",
             record_columns!(),
-            ", claim_nth, pool FROM tasks WHERE queue = ?1 AND state > 0 AND state = 1 AND claim = ?2"
+            ", claim_place FROM tasks WHERE queue = ?1 AND state > 0 AND state = 1 AND claim = ?2"
         );
         let mut statement = work.conn.prepare_cached(sql)?;
         let mut read = statement.query(params![queue.seq, request.id.0.cast_signed()])?;
         while let Some(row) = read.next()? {
-            let pool = row.get_ref("pool")?.as_str_or_null()?.and_then(|pool| PoolName::new(pool).ok());
-            // One that was damaged meanwhile is set aside by whoever takes it over.
-            if let (Ok(stored), Some(pool)) = (rows::record(work.conn, row, name), pool) {
-                held.push((row.get::<_, i64>("claim_nth")?, Claim { pool, task: stored.task }));
+            let place = row.get("claim_place")?;
+            // The same request has the same demands. One that was damaged meanwhile is set aside by who takes it over.
+            let demand = request.demands.get(demand_of(place)).or(request.demands.last());
+            if let (Ok(stored), Some(demand)) = (rows::record(work.conn, row, name), demand) {
+                held.push((place, Claim { pool: demand.pool.clone(), task: stored.task }));
             }
         }
     }
-    held.sort_by_key(|(nth, _)| *nth);
+    held.sort_by_key(|(place, _)| *place);
     Ok(held.into_iter().map(|(_, claim)| claim).collect())
 }
 

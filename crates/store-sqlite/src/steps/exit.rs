@@ -1,15 +1,15 @@
 //! The ways out of the store: every one frees the lock, clears the index, and takes along what hung on the task.
 
-use poolwright_core::{Scope, State, Subject};
+use poolwright_core::State;
 use rusqlite::params;
 
-use crate::rows::{Brief, extras};
-use crate::steps::{follow, store};
+use crate::rows::{About, Brief, flag};
+use crate::steps::{follow, record, store};
 use crate::work::Work;
 
 /// Frees the task's lock, if it still is the task's. The caller clears the bit, or removes the row.
 pub(crate) fn unlock(work: &Work<'_>, task: &Brief) -> rusqlite::Result<()> {
-    if !task.has(extras::LOCK) {
+    if !task.has(flag::LOCK) {
         return Ok(());
     }
     // A lock that another task took after its time was over names the other one, and stays.
@@ -22,17 +22,30 @@ pub(crate) fn unlock(work: &Work<'_>, task: &Brief) -> rusqlite::Result<()> {
 /// Removes the task with everything it has.
 pub(crate) fn remove(work: &mut Work<'_>, task: &Brief) -> rusqlite::Result<()> {
     unlock(work, task)?;
-    if task.has(extras::INDEXED) {
+    if task.has(flag::INDEXED) {
         unindex(work, task)?;
     }
-    if task.has(extras::PAYLOAD) {
+    if task.has(flag::PAYLOAD) {
         work.conn.prepare_cached("DELETE FROM payloads WHERE task = ?1")?.execute([task.seq])?;
     }
-    if task.has(extras::FOLLOW_UP) {
+    if task.has(flag::FOLLOW_UP) {
         follow::forget(work, task)?;
     }
+    unlist(work, task)?;
     work.conn.prepare_cached("DELETE FROM tasks WHERE seq = ?1")?.execute([task.seq])?;
     work.moved(task.queue, Some(task.state), None);
+    Ok(())
+}
+
+/// Strikes the task off the lists that only its present state has: running ones to cancel, archived ones to record. The
+/// caller clears what of the bits must not stay.
+pub(crate) fn unlist(work: &Work<'_>, task: &Brief) -> rusqlite::Result<()> {
+    if task.has(flag::CANCEL) && task.state == State::Active {
+        work.conn.prepare_cached("DELETE FROM cancels WHERE task = ?1")?.execute([task.seq])?;
+    }
+    if task.has(flag::UNRECORDED) {
+        record::forget(work, task.seq)?;
+    }
     Ok(())
 }
 
@@ -53,13 +66,11 @@ pub(crate) fn give_way(work: &mut Work<'_>, task: &Brief) -> rusqlite::Result<()
 }
 
 fn unindex(work: &Work<'_>, task: &Brief) -> rusqlite::Result<()> {
-    let mut statement = work.conn.prepare_cached("SELECT subjects, scopes FROM tasks WHERE seq = ?1")?;
-    let (subjects, scopes) = statement.query_row([task.seq], |row| {
+    let mut statement = work.conn.prepare_cached("SELECT about FROM tasks WHERE seq = ?1")?;
+    let About { subjects, scopes, .. } = statement.query_row([task.seq], |row| {
         // What does not decode leaves entries without a task, which nobody finds and `reconcile` removes.
-        let json = |at: usize| row.get_ref(at).ok().and_then(|cell| cell.as_str().ok());
-        let subjects: Vec<Subject> = json(0).and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
-        let scopes: Vec<Scope> = json(1).and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
-        Ok((subjects, scopes))
+        let text = row.get_ref(0)?.as_str().ok();
+        Ok(text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default())
     })?;
     let mut statement = work
         .conn
@@ -75,11 +86,12 @@ fn unindex(work: &Work<'_>, task: &Brief) -> rusqlite::Result<()> {
 
 /// Gives an ended task its last state, unless its follow-up takes its place. True when the record stays.
 pub(crate) fn finish(work: &mut Work<'_>, task: &Brief, state: State) -> rusqlite::Result<bool> {
-    if task.has(extras::FOLLOW_UP) {
+    if task.has(flag::FOLLOW_UP) {
         give_way(work, task)?;
         return Ok(false);
     }
     unlock(work, task)?;
+    unlist(work, task)?;
     work.moved(task.queue, Some(task.state), Some(state));
     Ok(true)
 }

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use poolwright_core::NewTask;
 use rusqlite::{OptionalExtension, params};
 
-use crate::rows::{Brief, extras};
+use crate::rows::{Brief, flag};
 use crate::steps::quarantine;
 use crate::work::Work;
 
@@ -17,13 +17,13 @@ pub(crate) fn keep(work: &Work<'_>, running: &Brief, task: &NewTask) -> rusqlite
         .conn
         .prepare_cached("INSERT OR REPLACE INTO follow_ups (task, body, payload) VALUES (?1, ?2, ?3)")?;
     statement.execute(params![running.seq, body, &*task.payload])?;
-    let mut statement = work.conn.prepare_cached("UPDATE tasks SET extras = extras | ?2 WHERE seq = ?1")?;
-    statement.execute([running.seq, extras::FOLLOW_UP]).map(drop)
+    let mut statement = work.conn.prepare_cached("UPDATE tasks SET flags = flags | ?2 WHERE seq = ?1")?;
+    statement.execute([running.seq, flag::FOLLOW_UP]).map(drop)
 }
 
 /// The follow-up of this task, if one waits. One that does not decode is set aside.
 pub(crate) fn take(work: &Work<'_>, task: &Brief) -> rusqlite::Result<Option<NewTask>> {
-    if !task.has(extras::FOLLOW_UP) {
+    if !task.has(flag::FOLLOW_UP) {
         return Ok(None);
     }
     let mut statement = work.conn.prepare_cached("SELECT body, payload FROM follow_ups WHERE task = ?1")?;

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use poolwright_broker::{Error, Extension, Held};
+use poolwright_core::task::Progress;
 use poolwright_core::text::error_text;
 use rusqlite::{OptionalExtension, params};
 
 use crate::error::Fault;
-use crate::rows;
+use crate::rows::{self, flag};
 use crate::work::Work;
 
 /// Makes the lease last so long from now.
@@ -15,17 +16,17 @@ pub(crate) fn extend(work: &mut Work<'_>, held: &Held, lease: Duration) -> rusql
     let Some(queue) = work.queue(&held.key.queue)? else { return Ok(Extension::Lost) };
     let until = work.now + lease;
     let mut statement = work.conn.prepare_cached(
-        "UPDATE tasks SET ord = ?4 WHERE queue = ?1 AND id = ?2 AND state = 1 AND token = ?3 RETURNING cancel",
+        "UPDATE tasks SET ord = ?4 WHERE id = ?2 AND queue = ?1 AND state = 1 AND token = ?3 RETURNING flags",
     )?;
-    let cancelled = statement
+    let flags = statement
         .query_row(
             params![queue.seq, held.key.id.as_str(), held.token.to_bytes(), until.as_micros()],
-            |row| row.get(0),
+            |row| row.get::<_, i64>(0),
         )
         .optional()?;
-    Ok(match cancelled {
-        Some(false) => Extension::Kept(until),
-        Some(true) => Extension::Cancelled(until),
+    Ok(match flags {
+        Some(flags) if flags & flag::CANCEL != 0 => Extension::Cancelled(until),
+        Some(_) => Extension::Kept(until),
         None => Extension::Lost,
     })
 }
@@ -42,10 +43,10 @@ pub(crate) fn store_result(work: &mut Work<'_>, held: &Held, result: &[u8]) -> R
 pub(crate) fn progress(work: &mut Work<'_>, held: &Held, done: f64, note: &str) -> Result<(), Fault> {
     let seq = holder(work, held)?;
     let done = if done.is_nan() { 0.0 } else { done.clamp(0.0, 1.0) };
-    let mut statement = work.conn.prepare_cached(
-        "UPDATE tasks SET progress = ?2, progress_note = ?3, progress_at = ?4 WHERE seq = ?1",
-    )?;
-    statement.execute(params![seq, done, error_text(note), work.now.as_micros()])?;
+    let progress = Progress { done, note: error_text(note), at: work.now };
+    let progress = serde_json::to_string(&progress).expect("text and finite numbers are always JSON");
+    let mut statement = work.conn.prepare_cached("UPDATE tasks SET progress = ?2 WHERE seq = ?1")?;
+    statement.execute(params![seq, progress])?;
     Ok(())
 }
 

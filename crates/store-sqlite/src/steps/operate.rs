@@ -5,7 +5,7 @@ use poolwright_core::{Class, State, TaskKey, Token, When};
 use rusqlite::params;
 
 use crate::error::Fault;
-use crate::rows::{self, Brief, INLINE_BYTES_MAX, brief_columns, extras};
+use crate::rows::{self, Brief, INLINE_BYTES_MAX, brief_columns, flag};
 use crate::steps::{exit, follow, settle, store};
 use crate::work::{Work, code};
 
@@ -57,8 +57,14 @@ pub(crate) fn request_cancel(work: &mut Work<'_>, key: &TaskKey) -> rusqlite::Re
     if task.state.is_finished() {
         return Ok(CancelOutcome::Finished);
     }
-    if !task.cancel {
-        work.conn.prepare_cached("UPDATE tasks SET cancel = 1 WHERE seq = ?1")?.execute([task.seq])?;
+    if !task.has(flag::CANCEL) {
+        let mut statement = work.conn.prepare_cached("UPDATE tasks SET flags = flags | ?2 WHERE seq = ?1")?;
+        statement.execute([task.seq, flag::CANCEL])?;
+        if task.state == State::Active {
+            work.conn
+                .prepare_cached("INSERT OR IGNORE INTO cancels (task) VALUES (?1)")?
+                .execute([task.seq])?;
+        }
     }
     Ok(if task.state == State::Active { CancelOutcome::Signalled } else { CancelOutcome::Flagged })
 }
@@ -71,12 +77,14 @@ pub(crate) fn run_now(work: &mut Work<'_>, key: &TaskKey) -> Result<State, Fault
 }
 
 fn rerun(work: &mut Work<'_>, task: &Brief) -> rusqlite::Result<()> {
+    exit::unlist(work, task)?;
     let place = work.place();
     let mut statement = work.conn.prepare_cached(
-        "UPDATE tasks SET state = 0, ord = ?2, pos = ?2, pending_since = ?3, deferrals = 0, crashes = 0, \
-         cancel = 0, token = NULL WHERE seq = ?1",
+        "UPDATE tasks SET state = 0, ord = ?2, pos = ?2, since = ?3, deferrals = 0, crashes = 0, \
+         flags = flags & ~?4, token = NULL WHERE seq = ?1",
     )?;
-    statement.execute([task.seq, place, work.now.as_micros()])?;
+    let gone = flag::CANCEL | flag::UNRECORDED;
+    statement.execute([task.seq, place, work.now.as_micros(), gone])?;
     work.moved(task.queue, Some(task.state), Some(State::Pending));
     Ok(())
 }
@@ -90,15 +98,15 @@ pub(crate) fn archive(work: &mut Work<'_>, key: &TaskKey, reason: &str) -> Resul
 
 fn put_away(work: &mut Work<'_>, task: &Brief, reason: &str) -> rusqlite::Result<()> {
     exit::unlock(work, task)?;
-    if task.has(extras::FOLLOW_UP) {
+    if task.has(flag::FOLLOW_UP) {
         follow::forget(work, task)?;
     }
     settle::archive(work, task, Class::Operator, reason)?;
     // A token of its own, so that the dead letter of this end is not taken for that of an earlier one.
     let token = Token::fresh(work.chance);
     let mut statement =
-        work.conn.prepare_cached("UPDATE tasks SET token = ?2, extras = extras & ~?3 WHERE seq = ?1")?;
-    statement.execute(params![task.seq, token.to_bytes(), extras::FOLLOW_UP])?;
+        work.conn.prepare_cached("UPDATE tasks SET token = ?2, flags = flags & ~?3 WHERE seq = ?1")?;
+    statement.execute(params![task.seq, token.to_bytes(), flag::FOLLOW_UP])?;
     work.moved(task.queue, Some(task.state), Some(State::Archived));
     Ok(())
 }
@@ -164,7 +172,7 @@ pub(crate) fn reschedule(work: &mut Work<'_>, key: &TaskKey, when: When) -> Resu
     };
     let mut statement = work
         .conn
-        .prepare_cached("UPDATE tasks SET state = ?2, ord = ?3, pos = ?4, pending_since = ?5 WHERE seq = ?1")?;
+        .prepare_cached("UPDATE tasks SET state = ?2, ord = ?3, pos = ?4, since = ?5 WHERE seq = ?1")?;
     statement.execute(params![task.seq, code(state), ord, pos, since])?;
     work.moved(task.queue, Some(task.state), Some(state));
     Ok(())
@@ -176,11 +184,12 @@ pub(crate) fn update_payload(work: &mut Work<'_>, key: &TaskKey, payload: &[u8])
     let large = payload.len() > INLINE_BYTES_MAX;
     if large {
         store::keep_payload(work, task.seq, payload)?;
-    } else if task.has(extras::PAYLOAD) {
+    } else if task.has(flag::PAYLOAD) {
         work.conn.prepare_cached("DELETE FROM payloads WHERE task = ?1")?.execute([task.seq])?;
     }
-    let kept = task.extras & !extras::PAYLOAD | if large { extras::PAYLOAD } else { 0 };
-    let mut statement = work.conn.prepare_cached("UPDATE tasks SET payload = ?2, extras = ?3 WHERE seq = ?1")?;
+    let kept = task.flags & !flag::PAYLOAD | if large { flag::PAYLOAD } else { 0 };
+    let mut statement =
+        work.conn.prepare_cached("UPDATE tasks SET payload = ?2, flags = ?3 WHERE seq = ?1")?;
     statement.execute(params![task.seq, (!large).then_some(payload), kept])?;
     Ok(())
 }

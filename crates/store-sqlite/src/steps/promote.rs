@@ -39,7 +39,7 @@ fn promote(work: &mut Work<'_>, queue: i64, limit: u32) -> rusqlite::Result<u32>
         let place = work.place();
         let mut statement = work
             .conn
-            .prepare_cached("UPDATE tasks SET state = 0, ord = ?2, pos = ?2, pending_since = ?3 WHERE seq = ?1")?;
+            .prepare_cached("UPDATE tasks SET state = 0, ord = ?2, pos = ?2, since = ?3 WHERE seq = ?1")?;
         statement.execute([*seq, place, work.now.as_micros()])?;
         work.moved(queue, Some(*state), Some(State::Pending));
     }
@@ -55,8 +55,9 @@ fn due(work: &Work<'_>, queue: i64, limit: u32) -> rusqlite::Result<Vec<(i64, St
 }
 
 fn next_due(work: &Work<'_>, queue: i64, state: State) -> rusqlite::Result<Option<Timestamp>> {
-    let mut statement =
-        work.conn.prepare_cached("SELECT min(ord) FROM tasks WHERE queue = ?1 AND state > 0 AND state = ?2")?;
+    let mut statement = work
+        .conn
+        .prepare_cached("SELECT min(ord) FROM tasks WHERE queue = ?1 AND state > 0 AND state = ?2")?;
     let due: Option<i64> = statement.query_row([queue, code(state)], |row| row.get(0))?;
     Ok(due.map(Timestamp::from_micros))
 }

@@ -72,7 +72,14 @@ pub(crate) fn clear_removed(work: &mut Work<'_>) -> rusqlite::Result<bool> {
         return Ok(false);
     };
     drop(statement);
-    let sql = concat!("SELECT ", brief_columns!(), " FROM tasks WHERE queue = ?1 LIMIT ?2");
+    // Two halves, because each index holds only its own tasks.
+    let sql = concat!(
+        "SELECT ",
+        brief_columns!(),
+        " FROM tasks WHERE queue = ?1 AND state = 0 UNION ALL SELECT ",
+        brief_columns!(),
+        " FROM tasks WHERE queue = ?1 AND state > 0 LIMIT ?2"
+    );
     let tasks: Vec<_> = work
         .conn
         .prepare_cached(sql)?

@@ -11,9 +11,7 @@ use crate::work::Work;
 pub(crate) fn beat(work: &mut Work<'_>, server: &ServerBeat, lasts: Duration) -> rusqlite::Result<()> {
     let beat = ServerBeat { beat_at: work.now, ..server.clone() };
     let body = serde_json::to_string(&beat).expect("a heartbeat is always JSON");
-    work.conn
-        .prepare_cached("DELETE FROM servers WHERE until <= ?1")?
-        .execute([work.now.as_micros()])?;
+    work.conn.prepare_cached("DELETE FROM servers WHERE until <= ?1")?.execute([work.now.as_micros()])?;
     let mut statement =
         work.conn.prepare_cached("INSERT OR REPLACE INTO servers (id, until, beat) VALUES (?1, ?2, ?3)")?;
     statement.execute(params![server.id.0, (work.now + lasts).as_micros(), body]).map(drop)

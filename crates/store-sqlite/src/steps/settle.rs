@@ -1,12 +1,13 @@
 //! Settles one attempt: obeys the verdict, if the token is the present one.
 
 use poolwright_broker::{Error, Held, Settled};
+use poolwright_core::task::Failure;
 use poolwright_core::text::error_text;
-use poolwright_core::{Charge, Class, Settlement, State, When};
+use poolwright_core::{Charge, Class, Settlement, State, Timestamp, When};
 use rusqlite::params;
 
-use crate::rows::{self, Brief, extras};
-use crate::steps::{exit, queue};
+use crate::rows::{self, Brief, flag};
+use crate::steps::{exit, queue, record};
 use crate::work::{Work, code};
 
 /// One attempt, one outcome.
@@ -38,10 +39,10 @@ pub(crate) fn settle(
 
 /// The usual end in one statement: a held task without lock, index entries, follow-up or large payload is gone.
 fn complete_plain(work: &mut Work<'_>, queue: i64, held: &Held) -> rusqlite::Result<bool> {
-    let mut statement = work.conn.prepare_cached(
-        "DELETE FROM tasks WHERE queue = ?1 AND id = ?2 AND state = 1 AND token = ?3 AND extras = 0",
-    )?;
-    let gone = statement.execute(params![queue, held.key.id.as_str(), held.token.to_bytes()])? == 1;
+    let gone = work.hot.complete.execute(
+        "DELETE FROM tasks WHERE id = ?2 AND queue = ?1 AND state = 1 AND token = ?3 AND flags = 0",
+        params![queue, held.key.id.as_str(), held.token.to_bytes()],
+    )? == 1;
     if gone {
         work.moved(queue, Some(State::Active), None);
         work.ended(queue, false);
@@ -69,11 +70,17 @@ fn obey(work: &mut Work<'_>, task: &Brief, settlement: &Settlement) -> rusqlite:
             if exit::finish(work, task, State::Completed)? {
                 let expires = work.now + *retain_for;
                 let mut statement = work.conn.prepare_cached(
-                    "UPDATE tasks SET state = 5, ord = ?2, extras = extras & ~?3, cancel = 0, completed_at = ?4, \
+                    "UPDATE tasks SET state = 5, ord = ?2, flags = flags & ~?3, since = ?4, \
                      result = coalesce(?5, result) WHERE seq = ?1",
                 )?;
                 let (ord, now) = (expires.as_micros(), work.now.as_micros());
-                statement.execute(params![task.seq, ord, extras::LOCK, now, result.as_deref()])?;
+                statement.execute(params![
+                    task.seq,
+                    ord,
+                    flag::LOCK | flag::CANCEL,
+                    now,
+                    result.as_deref()
+                ])?;
             }
             Ok(Some(State::Completed))
         }
@@ -108,12 +115,13 @@ fn retry(work: &mut Work<'_>, task: &Brief, settlement: &Settlement) -> rusqlite
             (State::Pending, place, place, Some(work.now.as_micros()))
         }
     };
+    exit::unlist(work, task)?;
     let mut statement = work.conn.prepare_cached(
-        "UPDATE tasks SET state = ?2, ord = ?3, pos = ?4, pending_since = ?5, \
+        "UPDATE tasks SET state = ?2, ord = ?3, pos = ?4, since = ?5, \
          retried = min(retried + ?6, 4294967295), \
          deferrals = CASE WHEN ?6 THEN 0 ELSE min(deferrals + ?7, 4294967295) END, \
-         crashes = min(crashes + ?8, 4294967295), cancel = cancel AND NOT ?9, \
-         failed_class = ?10, failed_error = ?11, failed_at = ?12 WHERE seq = ?1",
+         crashes = min(crashes + ?8, 4294967295), flags = flags & ~?9, \
+         failure = ?10 WHERE seq = ?1",
     )?;
     statement.execute(params![
         task.seq,
@@ -124,10 +132,8 @@ fn retry(work: &mut Work<'_>, task: &Brief, settlement: &Settlement) -> rusqlite
         *charge == Charge::Retry,
         *charge == Charge::Deferral,
         *charge == Charge::Crash,
-        *class == Class::Cancelled,
-        class.as_str(),
-        error_text(error),
-        work.now.as_micros(),
+        if *class == Class::Cancelled { flag::CANCEL } else { 0 },
+        failure(*class, error, work.now),
     ])?;
     work.moved(task.queue, Some(State::Active), Some(state));
     Ok(state)
@@ -136,19 +142,24 @@ fn retry(work: &mut Work<'_>, task: &Brief, settlement: &Settlement) -> rusqlite
 /// Writes what an archived record shows. Its lock was freed and its state counted by the caller.
 pub(crate) fn archive(work: &Work<'_>, task: &Brief, class: Class, error: &str) -> rusqlite::Result<()> {
     let mut statement = work.conn.prepare_cached(
-        "UPDATE tasks SET state = 4, ord = ?2, extras = extras & ~?3, cancel = 0, recorded = 0, \
-         failed_class = ?4, failed_error = ?5, failed_at = ?2 WHERE seq = ?1",
+        "UPDATE tasks SET state = 4, ord = ?2, flags = flags & ~?3 | ?4, failure = ?5 WHERE seq = ?1",
     )?;
-    let now = work.now.as_micros();
-    statement.execute(params![task.seq, now, extras::LOCK, class.as_str(), error_text(error)]).map(drop)
+    let (now, gone) = (work.now.as_micros(), flag::LOCK | flag::CANCEL);
+    statement.execute(params![task.seq, now, gone, flag::UNRECORDED, failure(class, error, work.now)])?;
+    record::want(work, task.seq)
+}
+
+/// A failure as its column keeps it.
+fn failure(class: Class, error: &str, at: Timestamp) -> String {
+    let failure = Failure { class, error: error_text(error).into(), at };
+    serde_json::to_string(&failure).expect("words, text and numbers are always JSON")
 }
 
 /// Back to where it was, as if it had not been claimed.
 fn release(work: &mut Work<'_>, task: &Brief) -> rusqlite::Result<State> {
-    let mut statement = work.conn.prepare_cached(
-        "UPDATE tasks SET state = 0, ord = pos, pending_since = coalesce(pending_since, ?2) WHERE seq = ?1",
-    )?;
-    statement.execute([task.seq, work.now.as_micros()])?;
+    exit::unlist(work, task)?;
+    let mut statement = work.conn.prepare_cached("UPDATE tasks SET state = 0, ord = pos WHERE seq = ?1")?;
+    statement.execute([task.seq])?;
     work.moved(task.queue, Some(State::Active), Some(State::Pending));
     Ok(State::Pending)
 }

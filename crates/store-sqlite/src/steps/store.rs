@@ -1,11 +1,16 @@
-//! Stores one new task: its row, its lock, its index entries, its large payload.
+//! Stores new tasks: their rows, locks, index entries and large payloads.
+
+use std::sync::LazyLock;
 
 use poolwright_core::{NewTask, State, TaskId, Timestamp};
-use rusqlite::{OptionalExtension, params};
-use serde::Serialize;
+use rusqlite::types::ToSql;
+use rusqlite::{OptionalExtension, params, params_from_iter};
 
-use crate::rows::{INLINE_BYTES_MAX, extras, micros};
+use crate::rows::{About, INLINE_BYTES_MAX, flag, micros};
 use crate::work::{Work, code};
+
+/// Rows that one statement inserts: beginning, ending and opening four trees for each costs as much as the row itself.
+pub(crate) const ROWS_AT_ONCE: usize = 16;
 
 /// Who holds this lock now, by row and id.
 pub(crate) fn holder(work: &Work<'_>, queue: i64, key: &str) -> rusqlite::Result<Option<(i64, TaskId)>> {
@@ -27,14 +32,151 @@ pub(crate) fn holder(work: &Work<'_>, queue: i64, key: &str) -> rusqlite::Result
 /// Inserts the task and takes its lock, which the caller has seen to be free. None, and nothing changed, when its id
 /// is taken.
 pub(crate) fn insert(work: &mut Work<'_>, queue: i64, task: &NewTask) -> rusqlite::Result<Option<State>> {
-    let due = task.when.due(work.now);
-    let state = if due.is_some() { State::Scheduled } else { State::Pending };
     let seq = work.place();
-    if !insert_row(work, seq, queue, task, (state, due))? {
+    let row = Row::of(seq, queue, task, work.now);
+    let values: [&dyn ToSql; ROW_WIDTH] = row.values();
+    if work.hot.insert.execute(ONE.as_str(), values)? == 0 {
         return Ok(None);
     }
+    let state = row.state;
+    attach(work, seq, queue, task)?;
+    work.moved(queue, None, Some(state));
+    Ok(Some(state))
+}
+
+/// Inserts [`ROWS_AT_ONCE`] tasks; for each the state, or none where its id is taken. The first of two equal ones wins.
+pub(crate) fn insert_many(
+    work: &mut Work<'_>,
+    tasks: &[(i64, &NewTask)],
+) -> rusqlite::Result<Vec<Option<State>>> {
+    debug_assert_eq!(tasks.len(), ROWS_AT_ONCE, "the statement has as many rows");
+    let first = work.places(tasks.len());
+    let rows: Vec<Row<'_>> =
+        (first..).zip(tasks).map(|(seq, (queue, task))| Row::of(seq, *queue, task, work.now)).collect();
+    let values = rows.iter().flat_map(Row::values);
+    let stored = work.hot.insert_many.execute(MANY.as_str(), params_from_iter(values))?;
+    let mut states: Vec<Option<State>> = rows.iter().map(|row| Some(row.state)).collect();
+    if stored < tasks.len() {
+        strike_out(work, first, &mut states)?;
+    }
+    for ((seq, (queue, task)), state) in (first..).zip(tasks).zip(&states) {
+        if state.is_some() {
+            attach(work, seq, *queue, task)?;
+            work.moved(*queue, None, *state);
+        }
+    }
+    Ok(states)
+}
+
+/// Finds out which rows were not stored: their numbers follow one another.
+fn strike_out(work: &Work<'_>, first: i64, states: &mut [Option<State>]) -> rusqlite::Result<()> {
+    let mut statement = work.conn.prepare_cached("SELECT 1 FROM tasks WHERE seq = ?1")?;
+    for (seq, state) in (first..).zip(states) {
+        if !statement.exists([seq])? {
+            *state = None;
+        }
+    }
+    Ok(())
+}
+
+static ONE: LazyLock<String> = LazyLock::new(|| insertion(1));
+static MANY: LazyLock<String> = LazyLock::new(|| insertion(ROWS_AT_ONCE));
+
+/// The statement for so many rows.
+fn insertion(rows: usize) -> String {
+    let row = format!("({})", vec!["?"; ROW_WIDTH].join(", "));
+    format!(
+        "INSERT INTO tasks (seq, queue, id, state, ord, pos, flags, type, max_retry, timeout, retention, deadline, \
+         enqueued_at, unique_key, unique_lasts, about, payload) VALUES {} ON CONFLICT (id, queue) DO NOTHING",
+        vec![row; rows].join(", ")
+    )
+}
+
+/// Columns that an insertion fills.
+const ROW_WIDTH: usize = 17;
+
+/// A new row, in the order of the columns of [`insertion`].
+struct Row<'t> {
+    state: State,
+    seq: i64,
+    queue: i64,
+    id: &'t str,
+    code: i64,
+    ord: i64,
+    flags: i64,
+    task_type: &'t str,
+    max_retry: u32,
+    timeout: i64,
+    retention: i64,
+    deadline: Option<i64>,
+    now: i64,
+    unique_key: Option<&'t str>,
+    unique_lasts: Option<i64>,
+    about: Option<String>,
+    payload: Option<&'t [u8]>,
+}
+
+impl<'t> Row<'t> {
+    fn of(seq: i64, queue: i64, task: &'t NewTask, now: Timestamp) -> Self {
+        let due = task.when.due(now);
+        let state = if due.is_some() { State::Scheduled } else { State::Pending };
+        let large = task.payload.len() > INLINE_BYTES_MAX;
+        let bit = |has: bool, bit: i64| if has { bit } else { 0 };
+        Self {
+            state,
+            seq,
+            queue,
+            id: task.key.id.as_str(),
+            code: code(state),
+            ord: due.map_or(seq, Timestamp::as_micros),
+            flags: bit(task.unique.is_some(), flag::LOCK)
+                | bit(is_indexed(task), flag::INDEXED)
+                | bit(large, flag::PAYLOAD),
+            task_type: task.task_type.as_str(),
+            max_retry: task.max_retry,
+            timeout: micros(task.timeout),
+            retention: micros(task.retention),
+            deadline: task.deadline.map(Timestamp::as_micros),
+            now: now.as_micros(),
+            unique_key: task.unique.as_ref().map(|lock| &*lock.key),
+            unique_lasts: task.unique.as_ref().map(|lock| micros(lock.lasts)),
+            about: About::of(task).to_column(),
+            payload: (!large).then_some(&*task.payload),
+        }
+    }
+
+    fn values(&self) -> [&dyn ToSql; ROW_WIDTH] {
+        [
+            &self.seq,
+            &self.queue,
+            &self.id,
+            &self.code,
+            &self.ord,
+            // Its place is kept also where it is sorted by a due time.
+            &self.seq,
+            &self.flags,
+            &self.task_type,
+            &self.max_retry,
+            &self.timeout,
+            &self.retention,
+            &self.deadline,
+            &self.now,
+            &self.unique_key,
+            &self.unique_lasts,
+            &self.about,
+            &self.payload,
+        ]
+    }
+}
+
+fn is_indexed(task: &NewTask) -> bool {
+    !task.subjects.is_empty() || !task.scopes.is_empty()
+}
+
+/// Writes what hangs on a new row in other tables.
+fn attach(work: &Work<'_>, seq: i64, queue: i64, task: &NewTask) -> rusqlite::Result<()> {
     if let Some(lock) = &task.unique {
-        let until = due.unwrap_or(work.now) + lock.lasts;
+        let until = task.when.due(work.now).unwrap_or(work.now) + lock.lasts;
         let mut statement = work.conn.prepare_cached(
             "INSERT INTO locks (queue, key, task, until) VALUES (?1, ?2, ?3, ?4) \
              ON CONFLICT (queue, key) DO UPDATE SET task = excluded.task, until = excluded.until",
@@ -47,59 +189,7 @@ pub(crate) fn insert(work: &mut Work<'_>, queue: i64, task: &NewTask) -> rusqlit
     if task.payload.len() > INLINE_BYTES_MAX {
         keep_payload(work, seq, &task.payload)?;
     }
-    work.moved(queue, None, Some(state));
-    Ok(Some(state))
-}
-
-fn is_indexed(task: &NewTask) -> bool {
-    !task.subjects.is_empty() || !task.scopes.is_empty()
-}
-
-fn insert_row(
-    work: &Work<'_>,
-    seq: i64,
-    queue: i64,
-    task: &NewTask,
-    (state, due): (State, Option<Timestamp>),
-) -> rusqlite::Result<bool> {
-    let large = task.payload.len() > INLINE_BYTES_MAX;
-    let extras = (if task.unique.is_some() { extras::LOCK } else { 0 })
-        | (if is_indexed(task) { extras::INDEXED } else { 0 })
-        | (if large { extras::PAYLOAD } else { 0 });
-    let now = work.now.as_micros();
-    let mut statement = work.conn.prepare_cached(
-        "INSERT INTO tasks (seq, queue, id, state, ord, pos, extras, type, max_retry, timeout, retention, \
-         deadline, enqueued_at, pending_since, tenant, unique_key, unique_lasts, headers, subjects, scopes, payload) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?1, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20) \
-         ON CONFLICT (queue, id) DO NOTHING",
-    )?;
-    let changed = statement.execute(params![
-        seq,
-        queue,
-        task.key.id.as_str(),
-        code(state),
-        due.map_or(seq, Timestamp::as_micros),
-        extras,
-        task.task_type.as_str(),
-        task.max_retry,
-        micros(task.timeout),
-        micros(task.retention),
-        task.deadline.map(Timestamp::as_micros),
-        now,
-        due.is_none().then_some(now),
-        task.tenant.as_ref().map(|tenant| &*tenant.0),
-        task.unique.as_ref().map(|lock| &*lock.key),
-        task.unique.as_ref().map(|lock| micros(lock.lasts)),
-        json(!task.headers.is_empty(), &task.headers),
-        json(!task.subjects.is_empty(), &task.subjects),
-        json(!task.scopes.is_empty(), &task.scopes),
-        (!large).then_some(&*task.payload),
-    ])?;
-    Ok(changed == 1)
-}
-
-fn json<T: Serialize>(present: bool, value: &T) -> Option<String> {
-    present.then(|| serde_json::to_string(value).expect("maps and lists of text are always JSON"))
+    Ok(())
 }
 
 fn index(work: &Work<'_>, seq: i64, task: &NewTask) -> rusqlite::Result<()> {

@@ -2,10 +2,9 @@
 
 use poolwright_broker::{ArchiveLimits, HISTORY_DAYS_MAX, Swept};
 use poolwright_core::State;
-use rusqlite::types::Value;
-use rusqlite::{OptionalExtension, params, params_from_iter};
+use rusqlite::{OptionalExtension, params};
 
-use crate::rows::{self, Brief, brief_columns};
+use crate::rows::{self, Brief, brief_columns, flag};
 use crate::steps::{exit, queue};
 use crate::work::Work;
 
@@ -60,16 +59,16 @@ fn beyond(work: &Work<'_>, queue: i64, limits: &ArchiveLimits, budget: u64) -> r
     let too_old = (work.now - limits.age_max).as_micros();
     let newest_to_go = excess(work, queue, limits)?;
     let (ord, id) = newest_to_go.unwrap_or((i64::MIN, String::new()));
-    let spared = if limits.spare_unrecorded { " AND recorded = 1" } else { "" };
-    let sql = format!(
-        "SELECT {} FROM tasks WHERE queue = ?1 AND state > 0 AND state = 4 AND (ord <= ?2 OR (ord, id) <= (?3, ?4)) \
-         AND ord <= max(?2, ?3){spared} ORDER BY ord, id LIMIT ?5",
-        brief_columns!()
+    let spared = if limits.spare_unrecorded { flag::UNRECORDED } else { 0 };
+    let sql = concat!(
+        "SELECT ",
+        brief_columns!(),
+        " FROM tasks WHERE queue = ?1 AND state > 0 AND state = 4 AND ord <= max(?2, ?3) \
+         AND (ord <= ?2 OR (ord, id) <= (?3, ?4)) AND flags & ?5 = 0 ORDER BY ord, id LIMIT ?6"
     );
-    let mut statement = work.conn.prepare_cached(&sql)?;
+    let mut statement = work.conn.prepare_cached(sql)?;
     let limit = i64::try_from(budget + 1).unwrap_or(i64::MAX);
-    let values: [Value; 5] = [queue.into(), too_old.into(), ord.into(), id.into(), limit.into()];
-    let found = statement.query_map(params_from_iter(values), rows::brief)?;
+    let found = statement.query_map(params![queue, too_old, ord, id, spared, limit], rows::brief)?;
     found.collect()
 }
 

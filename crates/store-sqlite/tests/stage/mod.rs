@@ -85,7 +85,7 @@ impl Harness for FileHarness {
     }
 
     fn poison<'a>(&'a self, key: &'a TaskKey) -> BoxFuture<'a, ()> {
-        damage(&self.path(), key, "headers", b"{\"half\":");
+        damage(&self.path(), key, "about", b"{\"half\":");
         Box::pin(std::future::ready(()))
     }
 }
@@ -118,17 +118,20 @@ pub fn assert_consistent(file: &Path) {
         ));
         assert_eq!(wrong, 0, "queues whose count of {column} tasks is wrong");
     }
-    for table in ["subjects", "locks", "payloads", "follow_ups"] {
+    for table in ["subjects", "locks", "payloads", "follow_ups", "cancels", "unrecorded"] {
         let sql = format!("SELECT count(*) FROM {table} WHERE task NOT IN (SELECT seq FROM tasks)");
         assert_eq!(ask(&sql), 0, "rows of {table} without a task");
     }
-    for (bit, table) in [(2, "subjects"), (4, "follow_ups"), (8, "payloads")] {
+    for (bit, table) in [(2, "subjects"), (4, "follow_ups"), (8, "payloads"), (16, "unrecorded")] {
         let sql = format!(
-            "SELECT count(*) FROM tasks t WHERE (extras & {bit} <> 0) <> \
+            "SELECT count(*) FROM tasks t WHERE (flags & {bit} <> 0) <> \
              EXISTS (SELECT 1 FROM {table} x WHERE x.task = t.seq)"
         );
         assert_eq!(ask(&sql), 0, "tasks whose bit {bit} does not say whether {table} has rows of theirs");
     }
+    let flagged = "SELECT count(*) FROM tasks t WHERE (state = 1 AND flags & 32 <> 0) <> \
+         EXISTS (SELECT 1 FROM cancels x WHERE x.task = t.seq)";
+    assert_eq!(ask(flagged), 0, "running tasks whose flag and list do not agree");
     let check: String = conn.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
     assert_eq!(check, "ok");
 }
