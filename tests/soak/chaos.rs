@@ -9,7 +9,6 @@ use acceptance::place::{Place, Sums, send_many, sums};
 use acceptance::stage::Part;
 use poolwright::core::{Chance, Timestamp};
 use poolwright::ledger::Filter;
-use poolwright::prelude::*;
 
 use crate::{WORKER, minutes, now, patiently, secs_since};
 
@@ -31,7 +30,7 @@ delay = "20ms"
 [task_defaults]
 retry = "soon"
 max_retry = 3
-max_crashes = 100_000
+max_crashes = 1_000
 
 [pools.main]
 workers = 8
