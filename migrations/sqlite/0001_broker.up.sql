@@ -42,10 +42,10 @@ CREATE TABLE tasks (
     queue         INTEGER NOT NULL,
     id            TEXT    NOT NULL,
     state         INTEGER NOT NULL CHECK (state BETWEEN 0 AND 5), -- pending active scheduled retry archived completed
-    -- What its state is sorted by: pending: pos · active: end of lease · scheduled, retry: due time
-    -- · archived: time of failure · completed: end of retention.
-    ord           INTEGER NOT NULL,
     pos           INTEGER NOT NULL,         -- its last place in the queue; a claim leaves it, so that a release finds it
+    -- What all states but pending are sorted by. Active: end of lease · scheduled, retry: due · archived: when it failed
+    -- · completed: end of retention. Pending: NULL.
+    at            INTEGER CHECK ((at IS NULL) = (state = 0)),
     -- Bits. In other tables hang: 1 a lock, 2 index entries of subjects, 4 a follow-up, 8 the payload, 16 the mark that
     -- its dead letter is not recorded. 32: somebody asked for its end.
     flags         INTEGER NOT NULL DEFAULT 0,
@@ -78,8 +78,8 @@ CREATE TABLE tasks (
 -- A task is in exactly one of the two. The queue itself is narrow, because all tasks pass through it; the lists that are
 -- ordered by a time are ordered by id where times are equal. What few tasks need has a table instead of a third index,
 -- which every statement would have to open.
-CREATE INDEX tasks_pending ON tasks (queue, ord) WHERE state = 0;
-CREATE INDEX tasks_by_time ON tasks (queue, state, ord, id) WHERE state > 0;
+CREATE INDEX tasks_pending ON tasks (queue, pos) WHERE state = 0;
+CREATE INDEX tasks_by_time ON tasks (queue, state, at, id) WHERE at IS NOT NULL;
 
 -- Running tasks whose end somebody asked for: other processes look here for theirs.
 CREATE TABLE cancels (

@@ -71,7 +71,7 @@ pub(crate) fn stats(conn: &Connection, queue: QueueName, day: i64) -> rusqlite::
     let DayStats { processed, failed, .. } = day_of(conn, seq, day)?;
     (stats.processed_today, stats.failed_today) = (processed, failed);
     stats.oldest_pending = conn
-        .prepare_cached("SELECT coalesce(since, enqueued_at) FROM tasks WHERE queue = ?1 AND state = 0 ORDER BY ord LIMIT 1")?
+        .prepare_cached("SELECT coalesce(since, enqueued_at) FROM tasks WHERE queue = ?1 AND state = 0 ORDER BY pos LIMIT 1")?
         .query_row([seq], |row| time(row, 0))
         .optional()?
         .flatten();
@@ -147,7 +147,7 @@ pub(crate) fn unrecorded(
         "SELECT ",
         record_columns!(),
         " FROM tasks WHERE seq IN (SELECT task FROM unrecorded WHERE queue = ?1 ORDER BY failed_at, id LIMIT ?2) \
-         ORDER BY ord, id"
+         ORDER BY at, id"
     );
     let mut seen = Seen { value: Vec::new(), poisons: Vec::new() };
     for name in queues {

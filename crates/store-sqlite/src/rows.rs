@@ -40,7 +40,7 @@ pub(crate) mod flag {
 /// The columns that [`record`] reads, in its order.
 macro_rules! record_columns {
     () => {
-        "seq, pos, flags, id, state, ord, type, max_retry, retried, deferrals, crashes, timeout, retention, deadline, \
+        "seq, pos, flags, id, state, at, type, max_retry, retried, deferrals, crashes, timeout, retention, deadline, \
          enqueued_at, since, started_at, token, unique_key, unique_lasts, about, failure, progress, result, payload"
     };
 }
@@ -78,7 +78,7 @@ fn decode(conn: &Connection, cells: &mut Cells<'_, '_>, queue: &QueueName) -> Re
     let (seq, pos, flags) = (cells.get("seq")?, cells.get("pos")?, cells.get("flags")?);
     let id = TaskId::new(cells.text("id")?).map_err(|e| e.to_string())?;
     let state = state_of(cells.get("state")?).ok_or("its state is no state")?;
-    let ord = Timestamp::from_micros(cells.get("ord")?);
+    let at = cells.time("at")?;
     let task_type = TypeName::new(cells.text("type")?).map_err(|e| e.to_string())?;
     let (max_retry, retried) = (cells.get("max_retry")?, cells.get("retried")?);
     let (deferrals, crashes) = (cells.get("deferrals")?, cells.get("crashes")?);
@@ -112,13 +112,13 @@ fn decode(conn: &Connection, cells: &mut Cells<'_, '_>, queue: &QueueName) -> Re
         tenant,
         enqueued_at,
         pending_since: only(State::Pending, since.or(Some(enqueued_at))),
-        due: matches!(state, State::Scheduled | State::Retry).then_some(ord),
+        due: at.filter(|_| matches!(state, State::Scheduled | State::Retry)),
         started_at: only(State::Active, started_at),
-        lease_until: only(State::Active, Some(ord)),
+        lease_until: only(State::Active, at),
         token,
         failed,
         completed_at: only(State::Completed, since),
-        expires_at: only(State::Completed, Some(ord)),
+        expires_at: only(State::Completed, at),
         result,
         progress,
         cancel_requested: flags & flag::CANCEL != 0,

@@ -113,7 +113,7 @@ fn read_ahead(
     let sql = concat!(
         "SELECT ",
         record_columns!(),
-        " FROM tasks WHERE queue = ?1 AND state = 0 ORDER BY ord LIMIT ?2"
+        " FROM tasks WHERE queue = ?1 AND state = 0 ORDER BY pos LIMIT ?2"
     );
     let mut poisons = Vec::new();
     {
@@ -144,7 +144,7 @@ fn take(
 ) -> rusqlite::Result<TaskRecord> {
     let (token, until) = (Token::fresh(work.chance), work.now + request.lease);
     work.hot.claim.execute(
-        "UPDATE tasks SET state = 1, ord = ?2, token = ?3, started_at = ?4, claim = ?5, claim_place = ?6, \
+        "UPDATE tasks SET state = 1, at = ?2, token = ?3, started_at = ?4, claim = ?5, claim_place = ?6, \
          progress = NULL WHERE seq = ?1",
         params![
             stored.seq,
@@ -193,7 +193,7 @@ fn still_held(work: &mut Work<'_>, request: &ClaimRequest) -> rusqlite::Result<V
         let sql = concat!(
             "SELECT ",
             record_columns!(),
-            ", claim_place FROM tasks WHERE queue = ?1 AND state > 0 AND state = 1 AND claim = ?2"
+            ", claim_place FROM tasks WHERE queue = ?1 AND state = 1 AND at IS NOT NULL AND claim = ?2"
         );
         let mut statement = work.conn.prepare_cached(sql)?;
         let mut read = statement.query(params![queue.seq, request.id.0.cast_signed()])?;
@@ -221,7 +221,7 @@ pub(crate) fn take_over(
     let sql = concat!(
         "SELECT ",
         record_columns!(),
-        " FROM tasks WHERE queue = ?1 AND state > 0 AND state = 1 AND ord <= ?2 ORDER BY ord, id LIMIT ?3"
+        " FROM tasks WHERE queue = ?1 AND state = 1 AND at <= ?2 ORDER BY at, id LIMIT ?3"
     );
     let (mut expired, mut poisons) = (Vec::new(), Vec::new());
     {
@@ -242,7 +242,7 @@ pub(crate) fn take_over(
     for Stored { seq, task, .. } in expired {
         let token = Token::fresh(work.chance);
         let mut statement =
-            work.conn.prepare_cached("UPDATE tasks SET ord = ?2, token = ?3, claim = NULL WHERE seq = ?1")?;
+            work.conn.prepare_cached("UPDATE tasks SET at = ?2, token = ?3, claim = NULL WHERE seq = ?1")?;
         statement.execute(params![seq, until.as_micros(), token.to_bytes()])?;
         taken.push(TaskRecord { token: Some(token), lease_until: Some(until), ..task });
     }

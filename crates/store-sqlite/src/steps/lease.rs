@@ -16,7 +16,7 @@ pub(crate) fn extend(work: &mut Work<'_>, held: &Held, lease: Duration) -> rusql
     let Some(queue) = work.queue(&held.key.queue)? else { return Ok(Extension::Lost) };
     let until = work.now + lease;
     let mut statement = work.conn.prepare_cached(
-        "UPDATE tasks SET ord = ?4 WHERE id = ?2 AND queue = ?1 AND state = 1 AND token = ?3 RETURNING flags",
+        "UPDATE tasks SET at = ?4 WHERE id = ?2 AND queue = ?1 AND state = 1 AND token = ?3 RETURNING flags",
     )?;
     let flags = statement
         .query_row(

@@ -80,7 +80,7 @@ fn rerun(work: &mut Work<'_>, task: &Brief) -> rusqlite::Result<()> {
     exit::unlist(work, task)?;
     let place = work.place();
     let mut statement = work.conn.prepare_cached(
-        "UPDATE tasks SET state = 0, ord = ?2, pos = ?2, since = ?3, deferrals = 0, crashes = 0, \
+        "UPDATE tasks SET state = 0, at = NULL, pos = ?2, since = ?3, deferrals = 0, crashes = 0, \
          flags = flags & ~?4, token = NULL WHERE seq = ?1",
     )?;
     let gone = flag::CANCEL | flag::UNRECORDED;
@@ -145,12 +145,12 @@ fn first(work: &Work<'_>, queue: i64, state: State, limit: u32) -> rusqlite::Res
         State::Pending => concat!(
             "SELECT ",
             brief_columns!(),
-            " FROM tasks WHERE queue = ?1 AND state = 0 AND ?2 = 0 ORDER BY ord LIMIT ?3"
+            " FROM tasks WHERE queue = ?1 AND state = 0 AND ?2 = 0 ORDER BY pos LIMIT ?3"
         ),
         _ => concat!(
             "SELECT ",
             brief_columns!(),
-            " FROM tasks WHERE queue = ?1 AND state > 0 AND state = ?2 ORDER BY ord, id LIMIT ?3"
+            " FROM tasks WHERE queue = ?1 AND state = ?2 AND at IS NOT NULL ORDER BY at, id LIMIT ?3"
         ),
     };
     let mut statement = work.conn.prepare_cached(sql)?;
@@ -161,19 +161,16 @@ fn first(work: &Work<'_>, queue: i64, state: State, limit: u32) -> rusqlite::Res
 /// Gives a waiting task another due time.
 pub(crate) fn reschedule(work: &mut Work<'_>, key: &TaskKey, when: When) -> Result<(), Fault> {
     let task = take(work, key, &CHANGE)?;
-    let (state, ord, pos, since) = match (when.due(work.now), task.state) {
+    let (state, at, pos, since) = match (when.due(work.now), task.state) {
         (None, State::Pending) => return Ok(()),
-        (None, _) => {
-            let place = work.place();
-            (State::Pending, place, place, Some(work.now.as_micros()))
-        }
-        (Some(due), State::Retry) => (State::Retry, due.as_micros(), task.pos, None),
-        (Some(due), _) => (State::Scheduled, due.as_micros(), task.pos, None),
+        (None, _) => (State::Pending, None, work.place(), Some(work.now.as_micros())),
+        (Some(due), State::Retry) => (State::Retry, Some(due.as_micros()), task.pos, None),
+        (Some(due), _) => (State::Scheduled, Some(due.as_micros()), task.pos, None),
     };
     let mut statement = work
         .conn
-        .prepare_cached("UPDATE tasks SET state = ?2, ord = ?3, pos = ?4, since = ?5 WHERE seq = ?1")?;
-    statement.execute(params![task.seq, code(state), ord, pos, since])?;
+        .prepare_cached("UPDATE tasks SET state = ?2, at = ?3, pos = ?4, since = ?5 WHERE seq = ?1")?;
+    statement.execute(params![task.seq, code(state), at, pos, since])?;
     work.moved(task.queue, Some(task.state), Some(state));
     Ok(())
 }

@@ -78,7 +78,7 @@ pub(crate) fn clear_removed(work: &mut Work<'_>) -> rusqlite::Result<bool> {
         brief_columns!(),
         " FROM tasks WHERE queue = ?1 AND state = 0 UNION ALL SELECT ",
         brief_columns!(),
-        " FROM tasks WHERE queue = ?1 AND state > 0 LIMIT ?2"
+        " FROM tasks WHERE queue = ?1 AND at IS NOT NULL LIMIT ?2"
     );
     let tasks: Vec<_> = work
         .conn

@@ -8,7 +8,7 @@ use crate::work::Work;
 /// A task was archived: every entry into the archive wants a letter of its own.
 pub(crate) fn want(work: &Work<'_>, seq: i64) -> rusqlite::Result<()> {
     let mut statement = work.conn.prepare_cached(
-        "INSERT OR REPLACE INTO unrecorded (queue, failed_at, id, task) SELECT queue, ord, id, seq FROM tasks WHERE seq = ?1",
+        "INSERT OR REPLACE INTO unrecorded (queue, failed_at, id, task) SELECT queue, at, id, seq FROM tasks WHERE seq = ?1",
     )?;
     statement.execute([seq]).map(drop)
 }
@@ -28,7 +28,7 @@ pub(crate) fn mark_recorded(work: &mut Work<'_>, held: &Held) -> rusqlite::Resul
 /// The task leaves the archive, or has its letter.
 pub(crate) fn forget(work: &Work<'_>, seq: i64) -> rusqlite::Result<()> {
     let mut statement = work.conn.prepare_cached(
-        "DELETE FROM unrecorded WHERE (queue, failed_at, id) = (SELECT queue, ord, id FROM tasks WHERE seq = ?1)",
+        "DELETE FROM unrecorded WHERE (queue, failed_at, id) = (SELECT queue, at, id FROM tasks WHERE seq = ?1)",
     )?;
     statement.execute([seq]).map(drop)
 }

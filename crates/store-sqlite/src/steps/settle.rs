@@ -70,13 +70,13 @@ fn obey(work: &mut Work<'_>, task: &Brief, settlement: &Settlement) -> rusqlite:
             if exit::finish(work, task, State::Completed)? {
                 let expires = work.now + *retain_for;
                 let mut statement = work.conn.prepare_cached(
-                    "UPDATE tasks SET state = 5, ord = ?2, flags = flags & ~?3, since = ?4, \
+                    "UPDATE tasks SET state = 5, at = ?2, flags = flags & ~?3, since = ?4, \
                      result = coalesce(?5, result) WHERE seq = ?1",
                 )?;
-                let (ord, now) = (expires.as_micros(), work.now.as_micros());
+                let (at, now) = (expires.as_micros(), work.now.as_micros());
                 statement.execute(params![
                     task.seq,
-                    ord,
+                    at,
                     flag::LOCK | flag::CANCEL,
                     now,
                     result.as_deref()
@@ -108,16 +108,13 @@ fn retry(work: &mut Work<'_>, task: &Brief, settlement: &Settlement) -> rusqlite
         unreachable!("only called with a retry");
     };
     let due = When::After(*after).due(work.now);
-    let (state, ord, pos, since) = match due {
-        Some(due) => (State::Retry, due.as_micros(), task.pos, None),
-        None => {
-            let place = work.place();
-            (State::Pending, place, place, Some(work.now.as_micros()))
-        }
+    let (state, at, pos, since) = match due {
+        Some(due) => (State::Retry, Some(due.as_micros()), task.pos, None),
+        None => (State::Pending, None, work.place(), Some(work.now.as_micros())),
     };
     exit::unlist(work, task)?;
     let mut statement = work.conn.prepare_cached(
-        "UPDATE tasks SET state = ?2, ord = ?3, pos = ?4, since = ?5, \
+        "UPDATE tasks SET state = ?2, at = ?3, pos = ?4, since = ?5, \
          retried = min(retried + ?6, 4294967295), \
          deferrals = CASE WHEN ?6 THEN 0 ELSE min(deferrals + ?7, 4294967295) END, \
          crashes = min(crashes + ?8, 4294967295), flags = flags & ~?9, \
@@ -126,7 +123,7 @@ fn retry(work: &mut Work<'_>, task: &Brief, settlement: &Settlement) -> rusqlite
     statement.execute(params![
         task.seq,
         code(state),
-        ord,
+        at,
         pos,
         since,
         *charge == Charge::Retry,
@@ -142,7 +139,7 @@ fn retry(work: &mut Work<'_>, task: &Brief, settlement: &Settlement) -> rusqlite
 /// Writes what an archived record shows. Its lock was freed and its state counted by the caller.
 pub(crate) fn archive(work: &Work<'_>, task: &Brief, class: Class, error: &str) -> rusqlite::Result<()> {
     let mut statement = work.conn.prepare_cached(
-        "UPDATE tasks SET state = 4, ord = ?2, flags = flags & ~?3 | ?4, failure = ?5 WHERE seq = ?1",
+        "UPDATE tasks SET state = 4, at = ?2, flags = flags & ~?3 | ?4, failure = ?5 WHERE seq = ?1",
     )?;
     let (now, gone) = (work.now.as_micros(), flag::LOCK | flag::CANCEL);
     statement.execute(params![task.seq, now, gone, flag::UNRECORDED, failure(class, error, work.now)])?;
@@ -158,7 +155,7 @@ fn failure(class: Class, error: &str, at: Timestamp) -> String {
 /// Back to where it was, as if it had not been claimed.
 fn release(work: &mut Work<'_>, task: &Brief) -> rusqlite::Result<State> {
     exit::unlist(work, task)?;
-    let mut statement = work.conn.prepare_cached("UPDATE tasks SET state = 0, ord = pos WHERE seq = ?1")?;
+    let mut statement = work.conn.prepare_cached("UPDATE tasks SET state = 0, at = NULL WHERE seq = ?1")?;
     statement.execute([task.seq])?;
     work.moved(task.queue, Some(State::Active), Some(State::Pending));
     Ok(State::Pending)

@@ -82,27 +82,31 @@ fn strike_out(work: &Work<'_>, first: i64, states: &mut [Option<State>]) -> rusq
 static ONE: LazyLock<String> = LazyLock::new(|| insertion(1));
 static MANY: LazyLock<String> = LazyLock::new(|| insertion(ROWS_AT_ONCE));
 
-/// The statement for so many rows.
+/// The statement for so many rows. A row's place is its number.
 fn insertion(rows: usize) -> String {
-    let row = format!("({})", vec!["?"; ROW_WIDTH].join(", "));
+    let row = |nth: usize| {
+        let parameter = |at: usize| format!("?{}", nth * ROW_WIDTH + at + 1);
+        let values: Vec<String> = (0..ROW_WIDTH).map(parameter).collect();
+        format!("({}, {})", parameter(0), values.join(", "))
+    };
     format!(
-        "INSERT INTO tasks (seq, queue, id, state, ord, pos, flags, type, max_retry, timeout, retention, deadline, \
+        "INSERT INTO tasks (pos, seq, queue, id, state, at, flags, type, max_retry, timeout, retention, deadline, \
          enqueued_at, unique_key, unique_lasts, about, payload) VALUES {} ON CONFLICT (id, queue) DO NOTHING",
-        vec![row; rows].join(", ")
+        (0..rows).map(row).collect::<Vec<_>>().join(", ")
     )
 }
 
-/// Columns that an insertion fills.
-const ROW_WIDTH: usize = 17;
+/// Values that an insertion binds for a row.
+const ROW_WIDTH: usize = 16;
 
-/// A new row, in the order of the columns of [`insertion`].
+/// A new row, in the order of the parameters of [`insertion`].
 struct Row<'t> {
     state: State,
     seq: i64,
     queue: i64,
     id: &'t str,
     code: i64,
-    ord: i64,
+    at: Option<i64>,
     flags: i64,
     task_type: &'t str,
     max_retry: u32,
@@ -128,7 +132,7 @@ impl<'t> Row<'t> {
             queue,
             id: task.key.id.as_str(),
             code: code(state),
-            ord: due.map_or(seq, Timestamp::as_micros),
+            at: due.map(Timestamp::as_micros),
             flags: bit(task.unique.is_some(), flag::LOCK)
                 | bit(is_indexed(task), flag::INDEXED)
                 | bit(large, flag::PAYLOAD),
@@ -151,9 +155,7 @@ impl<'t> Row<'t> {
             &self.queue,
             &self.id,
             &self.code,
-            &self.ord,
-            // Its place is kept also where it is sorted by a due time.
-            &self.seq,
+            &self.at,
             &self.flags,
             &self.task_type,
             &self.max_retry,

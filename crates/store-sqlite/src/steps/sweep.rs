@@ -45,7 +45,7 @@ fn expired(work: &Work<'_>, queue: i64, budget: u64) -> rusqlite::Result<Vec<Bri
     let sql = concat!(
         "SELECT ",
         brief_columns!(),
-        " FROM tasks WHERE queue = ?1 AND state > 0 AND state = 5 AND ord <= ?2 ORDER BY ord, id LIMIT ?3"
+        " FROM tasks WHERE queue = ?1 AND state = 5 AND at <= ?2 ORDER BY at, id LIMIT ?3"
     );
     let mut statement = work.conn.prepare_cached(sql)?;
     let limit = i64::try_from(budget + 1).unwrap_or(i64::MAX);
@@ -58,17 +58,17 @@ fn beyond(work: &Work<'_>, queue: i64, limits: &ArchiveLimits, budget: u64) -> r
     // Too old: failed at this time or before.
     let too_old = (work.now - limits.age_max).as_micros();
     let newest_to_go = excess(work, queue, limits)?;
-    let (ord, id) = newest_to_go.unwrap_or((i64::MIN, String::new()));
+    let (at, id) = newest_to_go.unwrap_or((i64::MIN, String::new()));
     let spared = if limits.spare_unrecorded { flag::UNRECORDED } else { 0 };
     let sql = concat!(
         "SELECT ",
         brief_columns!(),
-        " FROM tasks WHERE queue = ?1 AND state > 0 AND state = 4 AND ord <= max(?2, ?3) \
-         AND (ord <= ?2 OR (ord, id) <= (?3, ?4)) AND flags & ?5 = 0 ORDER BY ord, id LIMIT ?6"
+        " FROM tasks WHERE queue = ?1 AND state = 4 AND at <= max(?2, ?3) \
+         AND (at <= ?2 OR (at, id) <= (?3, ?4)) AND flags & ?5 = 0 ORDER BY at, id LIMIT ?6"
     );
     let mut statement = work.conn.prepare_cached(sql)?;
     let limit = i64::try_from(budget + 1).unwrap_or(i64::MAX);
-    let found = statement.query_map(params![queue, too_old, ord, id, spared, limit], rows::brief)?;
+    let found = statement.query_map(params![queue, too_old, at, id, spared, limit], rows::brief)?;
     found.collect()
 }
 
@@ -79,8 +79,8 @@ fn excess(work: &Work<'_>, queue: i64, limits: &ArchiveLimits) -> rusqlite::Resu
         return Ok(None);
     }
     let mut statement = work.conn.prepare_cached(
-        "SELECT ord, id FROM tasks WHERE queue = ?1 AND state > 0 AND state = 4 \
-         ORDER BY ord DESC, id DESC LIMIT 1 OFFSET ?2",
+        "SELECT at, id FROM tasks WHERE queue = ?1 AND state = 4 AND at IS NOT NULL \
+         ORDER BY at DESC, id DESC LIMIT 1 OFFSET ?2",
     )?;
     let keep = i64::try_from(limits.tasks_max).unwrap_or(i64::MAX);
     statement.query_row([queue, keep], |row| Ok((row.get(0)?, row.get(1)?))).optional()
