@@ -1,5 +1,7 @@
 //! All scenarios in interleaved rounds, and their ratios.
 
+use std::sync::Arc;
+
 use anyhow::Result;
 
 use crate::figure::Figure;
@@ -19,7 +21,7 @@ fn median(sorted: &[f64]) -> f64 {
 }
 
 /// Runs everything; the rates of one round stand side by side before the next begins.
-pub(crate) async fn all(world: &World, args: &Args) -> Result<Vec<Figure>> {
+pub(crate) async fn all(world: &Arc<World>, args: &Args) -> Result<Vec<Figure>> {
     let tasks = args.tasks.unwrap_or(50_000);
     let (mut ours, mut bare) = ([vec![], vec![], vec![]], [vec![], vec![]]);
     let mut figures = Vec::new();

@@ -10,6 +10,7 @@ mod scenario;
 mod world;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::Result;
 use clap::{Parser, ValueEnum};
@@ -79,7 +80,7 @@ fn main() -> Result<()> {
 }
 
 async fn run(args: &Args) -> Result<Vec<Figure>> {
-    let world = world::World::new(args.dir.clone(), &args.synchronous)?;
+    let world = Arc::new(world::World::new(args.dir.clone(), &args.synchronous)?);
     let tasks = |default| args.tasks.unwrap_or(default);
     let figure = match args.scenario {
         Scenario::Enqueue => scenario::enqueue::batches(&world, tasks(50_000)).await?,

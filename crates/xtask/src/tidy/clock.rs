@@ -99,6 +99,12 @@ const ALLOWED: &[Allowance] = &[
         reason: "some locks are refused without that call, and are waited for just as long",
     },
     Allowance {
+        place: "crates/demo/src/view/",
+        code: Code::Production,
+        acts: &[Act::Sleep],
+        reason: "a live view draws at most so often, whatever happens",
+    },
+    Allowance {
         place: "crates/bench/",
         code: Code::Production,
         acts: &[Act::Stopwatch, Act::Sleep],
