@@ -146,7 +146,8 @@ mod tests {
 
     #[test]
     fn an_operator_who_archives_what_waits_makes_no_attempt() {
-        let attempts = |task: &TaskRecord| DeadLetter::of(task, Class::Operator, "", Timestamp::EPOCH).attempts;
+        let attempts =
+            |task: &TaskRecord| DeadLetter::of(task, Class::Operator, "", Timestamp::EPOCH).attempts;
         // A store gives the archive by hand a token of its own.
         assert_eq!(attempts(&task(0, 0, Some([1; 16]))), 0);
         assert_eq!(attempts(&task(2, 0, None)), 2);

@@ -49,7 +49,7 @@ fn dump(work: &Work<'_>, seq: i64) -> rusqlite::Result<String> {
     let mut statement = work.conn.prepare_cached(
         "SELECT t.*, p.bytes AS large_payload FROM tasks t LEFT JOIN payloads p ON p.task = t.seq WHERE t.seq = ?1",
     )?;
-    let names: Vec<String> = statement.column_names().into_iter().map(str::to_owned).collect();
+    let names: Vec<String> = statement.column_names().map(str::to_owned).collect();
     statement.query_row([seq], |row| {
         let mut columns = Map::new();
         for (at, name) in names.into_iter().enumerate() {
