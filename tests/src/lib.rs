@@ -18,6 +18,7 @@
 //! | `stage` | the handler of most stories: it does what the payload says and tells of it |
 //! | `journal` | what was told, and waiting for it |
 //! | `crew` | worker and producer processes, to be stopped and killed |
+//! | `program` | the program `poolwright`, as people run it |
 //! | `plan` | what such a process is told to do, and what it says |
 
 #![allow(clippy::unwrap_used, reason = "this package is nothing but tests, and a test may panic")]
@@ -26,6 +27,7 @@ pub mod crew;
 pub mod journal;
 pub mod place;
 pub mod plan;
+pub mod program;
 pub mod stage;
 
 use std::time::Duration;

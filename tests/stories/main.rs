@@ -5,6 +5,7 @@
 mod bad_handlers;
 mod cancel;
 mod crash;
+mod demo;
 mod elastic;
 mod isolation;
 mod letters;
