@@ -134,7 +134,7 @@ fn explain(path: &Path, error: &rusqlite::Error, patience: &Patience) -> Error {
     let path = path.to_owned();
     match error.sqlite_error_code() {
         Some(ErrorCode::NotADatabase) => Error::NotADatabase { path },
-        Some(ErrorCode::ReadOnly) => Error::ReadOnly { path },
+        Some(ErrorCode::ReadOnly) => Error::ReadOnly { path: unwritable(&path).unwrap_or(path) },
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
             let waited_ms = u64::try_from(patience.limit.as_millis()).unwrap_or(u64::MAX);
             Error::Busy { path, waited_ms }

@@ -285,3 +285,6 @@ fn gather(
     }
     true
 }
+
+#[cfg(test)]
+mod tests;

@@ -18,3 +18,6 @@ pub(crate) mod server;
 pub(crate) mod settle;
 pub(crate) mod store;
 pub(crate) mod sweep;
+
+#[cfg(test)]
+mod tests;

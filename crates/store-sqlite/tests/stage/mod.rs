@@ -1,6 +1,9 @@
 //! A store on a file of its own, for the suite and for the store's own tests.
 
 #![allow(dead_code, reason = "each test program uses a part of it")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on ends here")]
+
+pub(crate) mod tasks;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -15,7 +18,7 @@ use rusqlite::{Connection, params};
 use tempfile::TempDir;
 
 /// The store, its clock and its directory.
-pub struct FileHarness {
+pub(crate) struct FileHarness {
     store: Mutex<Arc<SqliteStore>>,
     clock: ManualClock,
     chance: Chance,
@@ -24,7 +27,7 @@ pub struct FileHarness {
 
 impl FileHarness {
     /// A fresh file.
-    pub fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let (clock, chance) = (ManualClock::at(START), Chance::seeded(seed));
         let store = SqliteStore::open(options(dir.path(), &clock, &chance)).unwrap();
@@ -32,17 +35,17 @@ impl FileHarness {
     }
 
     /// The store itself.
-    pub fn store(&self) -> Arc<SqliteStore> {
+    pub(crate) fn store(&self) -> Arc<SqliteStore> {
         Arc::clone(&self.store.lock().unwrap())
     }
 
     /// The file.
-    pub fn path(&self) -> PathBuf {
+    pub(crate) fn path(&self) -> PathBuf {
         file(self.dir.path())
     }
 
     /// A second store on the same file and clock, as another process would have.
-    pub fn another(&self) -> Arc<SqliteStore> {
+    pub(crate) fn another(&self) -> Arc<SqliteStore> {
         SqliteStore::open(options(self.dir.path(), &self.clock, &self.chance)).unwrap()
     }
 }
@@ -91,7 +94,7 @@ impl Harness for FileHarness {
 }
 
 /// Writes bytes into a text column of a task's row, behind the store's back.
-pub fn damage(file: &Path, key: &TaskKey, column: &str, bytes: &[u8]) {
+pub(crate) fn damage(file: &Path, key: &TaskKey, column: &str, bytes: &[u8]) {
     let conn = Connection::open(file).unwrap();
     let changed = conn
         .execute(
@@ -106,7 +109,7 @@ pub fn damage(file: &Path, key: &TaskKey, column: &str, bytes: &[u8]) {
 }
 
 /// Asserts that the counters of every queue are the numbers of its rows, and that nothing hangs on tasks that are gone.
-pub fn assert_consistent(file: &Path) {
+pub(crate) fn assert_consistent(file: &Path) {
     let conn = Connection::open(file).unwrap();
     let ask = |sql: &str| -> i64 { conn.query_row(sql, [], |row| row.get(0)).unwrap() };
     for (state, column) in
