@@ -38,21 +38,18 @@ pub fn ingest(
     watch: Watch<'_>,
 ) -> Result<(Drawn, bool), Error> {
     let dirty = library.dirty(limit)?;
-    let mut pen = Pen::new(library, shelf, watch);
     if dirty.is_empty() {
-        return Ok((pen.drawn, false));
+        return Ok((Drawn::default(), false));
     }
     // Read after the marks: what changes from here on sets a new mark, which stays.
     let atlas = Atlas::new(library.entries()?);
-    let wanted: BTreeSet<_> = dirty.iter().map(|Dirty { document, .. }| document).collect();
-    for entry in atlas.entries().iter().filter(|entry| wanted.contains(&entry.id)) {
-        for page in pages_of(library, &atlas, entry)? {
-            pen.put(&page)?;
-        }
-    }
-    let drawn = pen.drawn;
+    let changed: BTreeSet<_> = dirty.iter().map(|Dirty { document, .. }| document).collect();
+    let entries: Vec<&Entry> = atlas.entries().iter().filter(|entry| changed.contains(&entry.id)).collect();
+    library.record_pages(&entries.iter().flat_map(|entry| names_of(entry)).collect::<Vec<_>>())?;
+    let mut pen = Pen { library, shelf, watch, drawn: Drawn::default() };
+    pen.put_documents(&atlas, entries)?;
     library.clear_dirty(&dirty)?;
-    Ok((drawn, !library.dirty(1)?.is_empty()))
+    Ok((pen.drawn, !library.dirty(1)?.is_empty()))
 }
 
 /// Draws every page anew where it differs, and takes away those that nothing stands behind any more.
@@ -63,63 +60,68 @@ pub fn finalize(library: &Library, shelf: &Shelf, watch: Watch<'_>) -> Result<Dr
     // Before everything else is read, as above.
     let dirty = library.dirty(u32::MAX)?;
     let atlas = Atlas::new(library.entries()?);
-    let failures = library.failures()?;
-    let mut pen = Pen::new(library, shelf, watch);
-    for entry in atlas.entries() {
-        for page in pages_of(library, &atlas, entry)? {
-            pen.put(&page)?;
-        }
-    }
+    let index = index_page(&atlas, &library.failures()?, &library.left_out()?);
+    let mut wanted: BTreeSet<PageName> = atlas.entries().iter().flat_map(names_of).collect();
+    wanted.extend(atlas.terms().map(PageName::term));
+    wanted.insert(index.name.clone());
+    // Before any is put: a page that lies in the folder is always known, so it can be taken away again.
+    library.record_pages(&wanted)?;
+    let mut pen = Pen { library, shelf, watch, drawn: Drawn::default() };
+    pen.put_documents(&atlas, atlas.entries())?;
     for page in atlas.terms().filter_map(|term| term_page(&atlas, term)) {
         pen.put(&page)?;
     }
-    pen.put(&index_page(&atlas, &failures))?;
-    let drawn = pen.take_away_others()?;
+    pen.put(&index)?;
+    for name in library.stale_pages(&wanted)? {
+        shelf.remove(&name)?;
+        library.forget_page(&name)?;
+        pen.drawn.removed += 1;
+    }
     shelf.sweep()?;
     library.clear_dirty(&dirty)?;
-    Ok(drawn)
+    Ok(pen.drawn)
 }
 
-fn pages_of(library: &Library, atlas: &Atlas, entry: &Entry) -> Result<Vec<Page>, Error> {
-    let details = library.details(&entry.id)?;
-    let mut pages: Vec<Page> = document_page(atlas, &entry.id, &details).into_iter().collect();
-    if entry.kind.is_picture() {
-        pages.extend(library.thumbnail(&entry.id)?.map(|png| thumbnail(entry, png)));
-    }
-    Ok(pages)
+/// The files of the wiki that a document may have.
+fn names_of(entry: &Entry) -> Vec<PageName> {
+    let page = PageName::document(&entry.id, &entry.path);
+    let thumbnail = entry.kind.is_picture().then(|| PageName::thumbnail(&entry.id, &entry.path));
+    std::iter::once(page).chain(thumbnail).collect()
 }
 
-/// Puts pages and remembers which.
+/// Puts pages, counts them, and asks whether to go on.
 struct Pen<'a> {
     library: &'a Library,
     shelf: &'a Shelf,
     watch: Watch<'a>,
-    put: BTreeSet<PageName>,
     drawn: Drawn,
 }
 
-impl<'a> Pen<'a> {
-    fn new(library: &'a Library, shelf: &'a Shelf, watch: Watch<'a>) -> Self {
-        Self { library, shelf, watch, put: BTreeSet::new(), drawn: Drawn::default() }
+impl Pen<'_> {
+    fn put_documents<'e>(
+        &mut self,
+        atlas: &Atlas,
+        entries: impl IntoIterator<Item = &'e Entry>,
+    ) -> Result<(), Error> {
+        for entry in entries {
+            let details = self.library.details(&entry.id)?;
+            if let Some(page) = document_page(atlas, &entry.id, &details) {
+                self.put(&page)?;
+            }
+            if entry.kind.is_picture()
+                && let Some(png) = self.library.thumbnail(&entry.id)?
+            {
+                self.put(&thumbnail(entry, png))?;
+            }
+        }
+        Ok(())
     }
 
-    /// Writes the name down first: a page that lies in the folder is always known, so it can be taken away again.
     fn put(&mut self, page: &Page) -> Result<(), Error> {
-        self.library.record_page(&page.name)?;
         match self.shelf.put(page)? {
             Put::Written => self.drawn.written += 1,
             Put::Same => self.drawn.same += 1,
         }
-        self.put.insert(page.name.clone());
         if (self.watch)(&self.drawn).is_break() { Err(Error::Stopped) } else { Ok(()) }
-    }
-
-    fn take_away_others(mut self) -> Result<Drawn, Error> {
-        for name in self.library.stale_pages(&self.put)? {
-            self.shelf.remove(&name)?;
-            self.library.forget_page(&name)?;
-            self.drawn.removed += 1;
-        }
-        Ok(self.drawn)
     }
 }

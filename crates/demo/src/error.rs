@@ -4,6 +4,9 @@
 
 use std::io;
 
+/// What is read, where a refusal says so.
+pub(crate) const READ: &str = "Markdown, text, HTML, CSV, JSON and pictures are read";
+
 /// Why a stage or the library refused. The text is what a dead letter and the closing report show.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -47,7 +50,7 @@ pub enum Error {
         found: &'static str,
     },
     /// A kind of file that no stage reads.
-    #[error("Markdown, text, HTML, CSV, JSON and pictures are read, not {what}")]
+    #[error("{READ}, not {what}")]
     Unsupported {
         /// `.xyz files`, or what the content is when there is no extension.
         what: String,

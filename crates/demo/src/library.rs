@@ -34,7 +34,7 @@ mod search;
 pub use intake::Admitted;
 pub use pages::Dirty;
 pub use parts::Part;
-pub use report::{Counts, Failed, LeftOut};
+pub use report::{Counts, Failed};
 pub use search::{Hit, MARK};
 
 /// The result store. Shared by reference; calls block, so async code makes them on a blocking thread.
@@ -42,8 +42,9 @@ pub use search::{Hit, MARK};
 pub struct Library {
     path: PathBuf,
     writer: Mutex<Connection>,
-    /// A second connection, so that a search does not wait for a write.
-    reader: Mutex<Connection>,
+    /// Connections that nobody reads with just now. One more is opened when all are in use, so that a long look waits
+    /// for none and none waits for it; there are as many as ever read at the same time.
+    readers: Mutex<Vec<Connection>>,
 }
 
 /// What a keyed write did.
@@ -144,9 +145,8 @@ impl Library {
         }
         let mut writer = schema::connect(path)?;
         schema::prepare(&mut writer, path)?;
-        let reader = schema::connect(path)?;
-        reader.pragma_update(None, "query_only", true)?;
-        Ok(Self { path: path.to_path_buf(), writer: Mutex::new(writer), reader: Mutex::new(reader) })
+        let readers = Mutex::new(vec![schema::connect_to_read(path)?]);
+        Ok(Self { path: path.to_path_buf(), writer: Mutex::new(writer), readers })
     }
 
     /// Where it lies.
@@ -178,14 +178,19 @@ impl Library {
 
     /// One snapshot.
     fn read<T>(&self, work: impl FnOnce(&Connection) -> Result<T, Error>) -> Result<T, Error> {
-        let mut connection = lock(&self.reader);
-        let transaction = connection.transaction_with_behavior(TransactionBehavior::Deferred)?;
-        work(&transaction)
+        let idle = lock(&self.readers).pop();
+        let mut connection = idle.map_or_else(|| schema::connect_to_read(&self.path), Ok)?;
+        let done = {
+            let transaction = connection.transaction_with_behavior(TransactionBehavior::Deferred)?;
+            work(&transaction)
+        };
+        lock(&self.readers).push(connection);
+        done
     }
 }
 
 /// A panic under the lock rolled its transaction back, so the connection behind it is sound.
-fn lock(connection: &Mutex<Connection>) -> MutexGuard<'_, Connection> {
+fn lock<T>(connection: &Mutex<T>) -> MutexGuard<'_, T> {
     connection.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -26,8 +26,8 @@ const CHANGES: [(&[&str], &str); 4] = [
 /// The policy `demo`: a run with a task that fails at every try ends all the same, in a few seconds.
 const RETRY: &str = "kind = 'steps'\ndelays = ['100ms', '400ms', '1s']";
 
-/// How long a request for `wiki:ingest` waits for others (30 s in the preset).
-pub(crate) const INGEST_DELAY: Duration = Duration::from_millis(500);
+/// How long a request for `wiki:ingest` waits for others (30 s in the preset). The end of a run does not wait for it.
+pub(crate) const INGEST_DELAY: Duration = Duration::from_secs(3);
 /// How long a request for `wiki:finalize` waits for others (20 s in the preset).
 pub(crate) const FINALIZE_DELAY: Duration = Duration::from_millis(200);
 

@@ -11,7 +11,8 @@ use serde::Serialize;
 use crate::Error;
 use crate::desk::Desk;
 use crate::id::SourceId;
-use crate::library::{Counts, LeftOut};
+use crate::library::Counts;
+use crate::stage::wiki::LeftOut;
 use crate::view::text;
 
 /// What a run came to. Its text is the closing report; as JSON it is one object.
@@ -121,7 +122,7 @@ impl Summary {
     /// [`Error::Library`].
     pub(crate) fn gather(desk: &Desk, folders: Vec<SourceId>, end: &End) -> Result<Self, Error> {
         let counts: Counts = desk.library().counts_of(&folders)?;
-        let left_out = desk.library().left_out(&folders)?;
+        let left_out = desk.library().left_out_of(&folders)?;
         let failed = desk.library().failed(&folders)?.into_iter().map(|failed| Dead {
             path: Path::new(failed.source.as_str()).join(&failed.path).display().to_string(),
             task_type: failed.trouble.task_type,

@@ -14,6 +14,7 @@ pub(super) async fn ingest(
     task: WikiIngest,
     cx: Context,
     State(desk): State<Desk>,
+    State(inspector): State<TaskInspector>,
     client: Client,
 ) -> Result<(), BoxError> {
     let drawing =
@@ -23,7 +24,8 @@ pub(super) async fn ingest(
         ask_for_pages(&client, &task.knowledge_base_id).await?;
     }
     // Another process may have drawn the whole wiki meanwhile, and these pages are of an earlier look.
-    if drawn.written > 0 && desk.library().is_all_settled().map_err(judged)? {
+    let others = drawn.written > 0 && inspector.servers().await?.len() > 1;
+    if others && desk.library().is_all_settled().map_err(judged)? {
         ask_for_wiki(&client, &task.knowledge_base_id).await?;
     }
     Ok(())
@@ -33,6 +35,7 @@ pub(super) async fn finalize(
     task: WikiFinalize,
     cx: Context,
     State(desk): State<Desk>,
+    State(inspector): State<TaskInspector>,
     client: Client,
 ) -> Result<(), BoxError> {
     desk.note("drawing the wiki");
@@ -40,6 +43,14 @@ pub(super) async fn finalize(
     let before = library.last_mark().map_err(judged)?;
     desk.draw(|library, shelf| draw::finalize(library, shelf, &mut |_| go_on(&cx)))
         .map_err(|error| stopped_or(&cx, error))?;
+    // A request for pages that waits for others has nothing left to wait for.
+    let ingest = WikiIngest::of(task.knowledge_base_id.clone());
+    let queue = cx.queue().as_str();
+    match inspector.run_now((queue, ingest.id().as_str())).await {
+        // There is none, or it runs already.
+        Err(error) if error.is_retryable() => return Err(error.into()),
+        _ => {}
+    }
     // Work of another knowledge base that ended while this one drew. One that goes on will ask by itself.
     let changed = library.last_mark().map_err(judged)? != before;
     if changed && library.is_all_settled().map_err(judged)? {

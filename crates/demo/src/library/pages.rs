@@ -134,13 +134,16 @@ impl Library {
         })
     }
 
-    /// Writes down that a page is about to be put. Before it is, so that no page lies there that nobody knows of.
+    /// Writes down that pages are about to be put. Before they are, so that no page lies there that nobody knows of.
     ///
     /// # Errors
     /// [`Error::Library`].
-    pub fn record_page(&self, name: &PageName) -> Result<(), Error> {
+    pub fn record_pages<'a>(&self, names: impl IntoIterator<Item = &'a PageName>) -> Result<(), Error> {
         self.write(|connection| {
-            connection.prepare_cached("INSERT OR IGNORE INTO pages VALUES (?1)")?.execute([name.as_str()])?;
+            let mut insert = connection.prepare_cached("INSERT OR IGNORE INTO pages VALUES (?1)")?;
+            for name in names {
+                insert.execute([name.as_str()])?;
+            }
             Ok(())
         })
     }

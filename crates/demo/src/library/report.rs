@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{Library, Trouble};
 use crate::Error;
 use crate::id::SourceId;
-use crate::stage::wiki::Failure;
+use crate::stage::wiki::{Failure, LeftOut};
 
 /// How much the library holds. The same files give the same counts, however often the run was interrupted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,24 +44,13 @@ pub struct Failed {
     pub trouble: Trouble,
 }
 
-/// Files that the walk left out for one reason.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct LeftOut {
-    /// Why.
-    pub reason: String,
-    /// How many.
-    pub files: u64,
-    /// One of them, below its folder.
-    pub example: String,
-}
-
 impl Library {
     /// The counts of this moment, over all folders.
     ///
     /// # Errors
     /// [`Error::Library`].
     pub fn counts(&self) -> Result<Counts, Error> {
-        self.read(|connection| counts(connection, &Of { filter: "true".to_owned(), sources: &[] }))
+        self.read(|connection| counts(connection, &Of::all()))
     }
 
     /// The counts of this moment, over these folders.
@@ -99,29 +88,25 @@ impl Library {
     ///
     /// # Errors
     /// [`Error::Library`].
-    pub fn left_out(&self, sources: &[SourceId]) -> Result<Vec<LeftOut>, Error> {
-        self.read(|connection| {
-            let Of { filter, .. } = Of::these(sources);
-            let sql = format!(
-                "SELECT reason, count(*), min(path) FROM skips WHERE {filter} GROUP BY reason ORDER BY 2 DESC, 1"
-            );
-            let mut statement = connection.prepare(&sql)?;
-            let rows = statement.query_map(params_from_iter(sources), |row| {
-                Ok(LeftOut { reason: row.get(0)?, files: unsigned(row.get(1)?), example: row.get(2)? })
-            })?;
-            Ok(rows.collect::<Result<_, _>>()?)
-        })
+    pub fn left_out_of(&self, sources: &[SourceId]) -> Result<Vec<LeftOut>, Error> {
+        self.read(|connection| left_out(connection, &Of::these(sources)))
     }
 
-    /// Files that could not be read and files that were left out, with their reasons, in the order of their paths.
+    /// The same over all folders.
+    ///
+    /// # Errors
+    /// [`Error::Library`].
+    pub fn left_out(&self) -> Result<Vec<LeftOut>, Error> {
+        self.read(|connection| left_out(connection, &Of::all()))
+    }
+
+    /// Files that could not be read, with their reasons, in the order of their paths.
     ///
     /// # Errors
     /// [`Error::Library`].
     pub fn failures(&self) -> Result<Vec<Failure>, Error> {
         self.read(|connection| {
-            let sql =
-                "SELECT path, coalesce(reason, 'no reason was given') FROM documents WHERE status = 'failed'
-                       UNION ALL SELECT path, reason FROM skips ORDER BY 1, 2";
+            let sql = "SELECT path, reason FROM documents WHERE status = 'failed' ORDER BY path, source";
             let mut statement = connection.prepare_cached(sql)?;
             let rows =
                 statement.query_map([], |row| Ok(Failure { path: row.get(0)?, reason: row.get(1)? }))?;
@@ -137,6 +122,10 @@ struct Of<'a> {
 }
 
 impl<'a> Of<'a> {
+    fn all() -> Self {
+        Self { filter: "true".to_owned(), sources: &[] }
+    }
+
     fn these(sources: &'a [SourceId]) -> Self {
         // Numbered, so that a statement may ask twice.
         let places: Vec<String> = (1..=sources.len()).map(|at| format!("?{at}")).collect();
@@ -174,6 +163,18 @@ fn counts(connection: &Connection, of: &Of<'_>) -> Result<Counts, Error> {
         skipped: of.count(connection, &format!("skips WHERE {filter}"))?,
         unfinished: documents("status NOT IN ('completed', 'failed')")?,
     })
+}
+
+fn left_out(connection: &Connection, of: &Of<'_>) -> Result<Vec<LeftOut>, Error> {
+    let filter = &of.filter;
+    let sql = format!(
+        "SELECT reason, count(*), min(path) FROM skips WHERE {filter} GROUP BY reason ORDER BY 2 DESC, 1"
+    );
+    let mut statement = connection.prepare(&sql)?;
+    let rows = statement.query_map(params_from_iter(of.sources), |row| {
+        Ok(LeftOut { reason: row.get(0)?, files: unsigned(row.get(1)?), example: row.get(2)? })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
 }
 
 /// A count is never negative.

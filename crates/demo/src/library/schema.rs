@@ -82,6 +82,9 @@ CREATE TABLE parts (
     PRIMARY KEY (document, part)
 ) STRICT, WITHOUT ROWID;
 
+-- After each part somebody asks whether it was the last one of its document.
+CREATE INDEX open_parts ON parts (document) WHERE state = 'open';
+
 CREATE TABLE summaries (
     document TEXT PRIMARY KEY REFERENCES documents (id) ON DELETE CASCADE,
     text TEXT NOT NULL,
@@ -146,6 +149,13 @@ pub(super) fn connect(path: &Path) -> Result<Connection, Error> {
     // then takes them whole, so the next sync finds the documents unfinished and goes on.
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     connection.set_prepared_statement_cache_capacity(64);
+    Ok(connection)
+}
+
+/// A connection that changes nothing.
+pub(super) fn connect_to_read(path: &Path) -> Result<Connection, Error> {
+    let connection = connect(path)?;
+    connection.pragma_update(None, "query_only", true)?;
     Ok(connection)
 }
 

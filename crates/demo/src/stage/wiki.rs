@@ -18,6 +18,6 @@ mod shelf;
 pub use atlas::{Atlas, Entry, Mention};
 pub use name::{PageName, resolve};
 pub(crate) use page::QUESTIONS_MAX;
-pub use page::{Details, Failure, Page, document_page, index_page, term_page, thumbnail};
+pub use page::{Details, Failure, LeftOut, Page, document_page, index_page, term_page, thumbnail};
 pub(crate) use shelf::write_beside;
 pub use shelf::{Put, Shelf};

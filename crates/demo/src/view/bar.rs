@@ -35,7 +35,8 @@ pub(super) async fn show(running: &Running, desk: &Desk, started: Timestamp) -> 
             bar.set_message(text::pool(label, pool));
         }
         let took = SystemClock.now().since(started);
-        bars.whole.set_message(text::whole(&status, took, backlog, &desk.at()));
+        let whole = text::whole(&status, took, backlog);
+        bars.whole.set_message(format!("{whole}  {}", text::plain(&desk.at())));
     }
 }
 

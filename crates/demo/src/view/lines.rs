@@ -24,8 +24,8 @@ pub(super) async fn show(running: &Running, desk: &Desk, started: Timestamp) -> 
         sleep(PAUSE).await;
         let status = running.until(|status| *status != last).await;
         let took = SystemClock.now().since(started);
-        let whole = text::whole(&status, took, waiting(running).await, &desk.at());
-        let line = format!("{whole}\n    {}\n", text::busy(&labels, &status));
+        let whole = text::whole(&status, took, waiting(running).await);
+        let line = format!("{whole}  {}  {}\n", text::busy(&labels, &status), text::plain(&desk.at()));
         // Where nobody reads, nothing is left to do.
         let _ = std::io::stderr().lock().write_all(line.as_bytes());
         last = status;

@@ -7,7 +7,9 @@ use std::time::Duration;
 use poolwright::registry::Topology;
 use poolwright::worker::{PoolStatus, Status};
 
-use crate::library::{Hit, LeftOut};
+use crate::error::READ;
+use crate::library::Hit;
+use crate::stage::wiki::LeftOut;
 use crate::summary::{Dead, Summary};
 
 /// A worker that has a task, that has one which cannot be stopped, that has none.
@@ -53,11 +55,11 @@ fn slots(pool: &PoolStatus) -> String {
 }
 
 /// The whole worker on one line.
-pub(super) fn whole(status: &Status, took: Duration, waiting: Option<u64>, at: &str) -> String {
+pub(super) fn whole(status: &Status, took: Duration, waiting: Option<u64>) -> String {
     let counts = &status.counts;
     let done = counts.completed + counts.archived + counts.discarded;
     let rate = if took.is_zero() { 0.0 } else { done as f64 / took.as_secs_f64() };
-    let mut line = format!("  {}  {} tasks  {}/s", duration(took), number(done), number(rate as u64));
+    let mut line = format!("  {}  {} tasks  {}/s", duration(took), number(done), speed(rate));
     if counts.archived > 0 {
         push(&mut line, format_args!("  {} dead", number(counts.archived)));
     }
@@ -66,8 +68,6 @@ pub(super) fn whole(status: &Status, took: Duration, waiting: Option<u64>, at: &
     }
     if status.store_is_away {
         line.push_str("  the store does not answer");
-    } else if !at.is_empty() {
-        push(&mut line, format_args!("  {at}"));
     }
     line
 }
@@ -123,7 +123,7 @@ fn this_run(summary: &Summary) -> String {
         .collect();
     let files = if found.is_empty() { "no files".to_owned() } else { format!("files: {}", found.join(", ")) };
     let took = duration(Duration::from_secs_f64(summary.seconds));
-    let rate = number(summary.tasks_per_second as u64);
+    let rate = speed(summary.tasks_per_second);
     format!("{files}; {} in {took}, {rate}/s", counted(summary.tasks, "task"))
 }
 
@@ -131,9 +131,17 @@ fn left_out(text: &mut String, skipped: u64, reasons: &[LeftOut]) {
     if skipped == 0 {
         return;
     }
-    push(text, format_args!("\nLeft out: {}\n", counted(skipped, "file")));
-    for LeftOut { reason, files, example } in reasons.iter().take(REASONS_MAX) {
-        push(text, format_args!("  {:>9}  {reason}, as {example}\n", number(*files)));
+    push(text, format_args!("\nLeft out: {}. {READ}.\n", counted(skipped, "file")));
+    for left in reasons.iter().take(REASONS_MAX) {
+        push(
+            text,
+            format_args!(
+                "  {:>9}  {}, as {}\n",
+                number(left.files),
+                plain(left.short()),
+                plain(&left.example)
+            ),
+        );
     }
     more(text, reasons.len(), REASONS_MAX, "reason");
 }
@@ -146,7 +154,7 @@ fn dead(text: &mut String, dead: &[Dead]) {
     for Dead { path, task_type, class, reason } in dead.iter().take(DEAD_MAX) {
         // The content of a file is what most letters are about; another class is worth a word.
         let class = if class == "permanent" { String::new() } else { format!(", {class}") };
-        push(text, format_args!("  {}\n      {reason} ({task_type}{class})\n", shown(path)));
+        push(text, format_args!("  {}\n      {} ({task_type}{class})\n", shown(path), plain(reason)));
     }
     more(text, dead.len(), DEAD_MAX, "dead letter");
 }
@@ -179,7 +187,7 @@ pub fn hits(words: &str, hits: &[Hit]) -> String {
     for Hit { source, path, heading, snippet, .. } in hits {
         let path = Path::new(source.as_str()).join(path);
         push(&mut text, format_args!("{}\n", shown(&path.display().to_string())));
-        push(&mut text, format_args!("  {heading}\n    {snippet}\n\n"));
+        push(&mut text, format_args!("  {}\n    {}\n\n", plain(heading), plain(snippet)));
     }
     text.pop();
     text
@@ -191,8 +199,7 @@ fn more(text: &mut String, all: usize, shown: usize, what: &str) {
     }
 }
 
-/// A path as seen from the present folder, where it lies below it. What a terminal could take for a command is shown
-/// as a mark.
+/// A path as seen from the present folder, where it lies below it.
 fn shown(path: &str) -> String {
     let here = std::env::current_dir().ok();
     let below = here.as_ref().and_then(|here| Path::new(path).strip_prefix(here).ok());
@@ -201,7 +208,12 @@ fn shown(path: &str) -> String {
         Some(below) => below,
         None => path,
     };
-    path.chars().map(|char| if char.is_control() { char::REPLACEMENT_CHARACTER } else { char }).collect()
+    plain(path)
+}
+
+/// Text of others on one line: what a terminal could take for a command is shown as a mark.
+pub(super) fn plain(text: &str) -> String {
+    text.chars().map(|char| if char.is_control() { char::REPLACEMENT_CHARACTER } else { char }).collect()
 }
 
 /// `1 task`, `1,234 tasks`.
@@ -220,6 +232,11 @@ fn number(number: u64) -> String {
         text.push(digit);
     }
     text
+}
+
+/// Tasks a second: `0.5`, `1,066`.
+fn speed(rate: f64) -> String {
+    if rate < 10.0 { format!("{rate:.1}") } else { number(rate as u64) }
 }
 
 /// `0.4 s`, `12 s`, `3 min 05 s`.

@@ -2,9 +2,12 @@
 
 use std::fmt::Write as _;
 
+use serde::Serialize;
+
 use super::atlas::{Atlas, Entry};
 use super::name::PageName;
 use crate::Kind;
+use crate::error::READ;
 use crate::id::{ContentHash, DocumentId};
 use crate::stage::image::{Colour, Share};
 use crate::stage::question::Question;
@@ -65,6 +68,26 @@ pub struct Failure {
     pub reason: String,
 }
 
+/// Files that were left out for one reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LeftOut {
+    /// Why.
+    pub reason: String,
+    /// How many.
+    pub files: u64,
+    /// One of them, below its folder.
+    pub example: String,
+}
+
+impl LeftOut {
+    /// The reason under a head that says what is read.
+    #[must_use]
+    pub fn short(&self) -> &str {
+        let rest = self.reason.strip_prefix(READ).and_then(|rest| rest.strip_prefix(", not "));
+        rest.unwrap_or(&self.reason)
+    }
+}
+
 /// The page of a document that the atlas holds; nothing when it does not.
 #[must_use]
 pub fn document_page(atlas: &Atlas, id: &DocumentId, details: &Details) -> Option<Page> {
@@ -111,9 +134,9 @@ pub fn term_page(atlas: &Atlas, term: &str) -> Option<Page> {
     Some(Page::text(name, text))
 }
 
-/// The first page: everything there is, by folder.
+/// The first page: everything there is, by folder, and what is missing.
 #[must_use]
-pub fn index_page(atlas: &Atlas, failures: &[Failure]) -> Page {
+pub fn index_page(atlas: &Atlas, failures: &[Failure], left_out: &[LeftOut]) -> Page {
     let name = PageName::index();
     let pictures = atlas.entries().iter().filter(|entry| entry.kind.is_picture()).count() as u64;
     let documents = counted(atlas.entries().len() as u64 - pictures, "document");
@@ -140,6 +163,14 @@ pub fn index_page(atlas: &Atlas, failures: &[Failure]) -> Page {
             push(&mut text, format_args!("- {}: {}\n", code(&failure.path), escape(&failure.reason)));
         }
         more(&mut text, failures.len());
+    }
+    if !left_out.is_empty() {
+        push(&mut text, format_args!("\n## Left out\n\n{READ}.\n\n"));
+        for left in left_out.iter().take(LISTED_MAX) {
+            let (reason, files) = (escape(left.short()), counted(left.files, "file"));
+            push(&mut text, format_args!("- {reason}: {files}, as {}\n", code(&left.example)));
+        }
+        more(&mut text, left_out.len());
     }
     Page::text(name, text)
 }

@@ -41,7 +41,11 @@ fn summary() -> Summary {
             class: "permanent".into(),
             reason: "the JSON is cut off: line 12".into(),
         }],
-        left_out: vec![LeftOut { reason: "not .exe files".into(), files: 3, example: "b.exe".into() }],
+        left_out: vec![LeftOut {
+            reason: format!("{READ}, not .exe files"),
+            files: 3,
+            example: "b.exe".into(),
+        }],
     }
 }
 
@@ -65,8 +69,8 @@ fn a_report_says_what_there_is_what_failed_and_where_to_go_on() {
         400  terms
       1,500  wiki pages
 
-Left out: 3 files
-          3  not .exe files, as b.exe
+Left out: 3 files. Markdown, text, HTML, CSV, JSON and pictures are read.
+          3  .exe files, as b.exe
 
 1 dead letter:
   /yard/a\u{fffd}[31m.json
@@ -102,16 +106,17 @@ fn hits_are_told_with_their_place() {
         path: "winch.md".into(),
         title: "Winch".into(),
         heading: "Winch › Rope".into(),
-        snippet: "the **rope** is".into(),
+        snippet: "the **rope**\u{1b}]0; is".into(),
         score: 1.0,
     };
-    assert_eq!(hits("rope", &[hit]), "/yard/winch.md\n  Winch › Rope\n    the **rope** is\n");
+    assert_eq!(hits("rope", &[hit]), "/yard/winch.md\n  Winch › Rope\n    the **rope**\u{fffd}]0; is\n");
     assert_eq!(hits("oar", &[]), "Nothing holds \"oar\".\n");
 }
 
 #[test]
 fn numbers_and_times_read_as_people_write_them() {
     assert_eq!([0, 999, 1_000, 1_234_567].map(number), ["0", "999", "1,000", "1,234,567"]);
+    assert_eq!([0.46, 9.9, 144.6].map(speed), ["0.5", "9.9", "144"]);
     let times = [400, 12_000, 185_000].map(|ms| duration(Duration::from_millis(ms)));
     assert_eq!(times, ["0.4 s", "12 s", "3 min 05 s"]);
 }

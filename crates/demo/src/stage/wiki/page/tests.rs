@@ -100,7 +100,7 @@ fn every_link_leads_to_a_page_that_is_drawn() {
         atlas.entries().iter().filter_map(|entry| document_page(&atlas, &entry.id, &Details::default()));
     let terms = atlas.terms().filter_map(|term| term_page(&atlas, term));
     let mut pages: Vec<Page> = documents.chain(terms).collect();
-    pages.push(index_page(&atlas, &[]));
+    pages.push(index_page(&atlas, &[], &[]));
     pages.push(thumbnail(&atlas.entries()[2], b"png".to_vec()));
     assert_eq!(pages.len(), 3 + 1 + 1 + 1);
     let names: Vec<&str> = pages.iter().map(|page| page.name.as_str()).collect();
@@ -115,7 +115,9 @@ fn every_link_leads_to_a_page_that_is_drawn() {
 #[test]
 fn the_index_lists_folders_terms_and_what_was_not_read() {
     let failures = [Failure { path: "broken/cut.json".to_owned(), reason: "the JSON is cut off".to_owned() }];
-    let page = index_page(&yard(), &failures);
+    let reason = crate::Error::Unsupported { what: ".exe files".to_owned() }.to_string();
+    let left_out = [LeftOut { reason, files: 3, example: "tools/a.exe".to_owned() }];
+    let page = index_page(&yard(), &failures, &left_out);
     let text = read(&page);
     assert!(
         text.starts_with("# Wiki\n\n2 documents · 1 picture · 1 term\n\n## Top folder\n\n- [The log.txt]("),
@@ -123,7 +125,10 @@ fn the_index_lists_folders_terms_and_what_was_not_read() {
     );
     assert!(text.contains("\n## notes\n") && text.contains("\n## pictures\n"), "{text}");
     assert!(text.contains("## Terms\n\n[Heron](terms/heron-"), "{text}");
-    assert!(text.ends_with("## Not read\n\n- `broken/cut.json`: the JSON is cut off\n"), "{text}");
+    let end = "## Not read\n\n- `broken/cut.json`: the JSON is cut off\n\n\
+               ## Left out\n\nMarkdown, text, HTML, CSV, JSON and pictures are read.\n\n\
+               - .exe files: 3 files, as `tools/a.exe`\n";
+    assert!(text.ends_with(end), "{text}");
 }
 
 #[test]
