@@ -120,105 +120,90 @@ impl Table {
     }
 }
 
-/// Every step and look that must not grow, by name, with its cost on this table.
-fn costs(table: &mut Table) -> Vec<(&'static str, u64)> {
+type Costs = Vec<(&'static str, u64)>;
+
+/// What a worker asks for, by name, with its cost on this table.
+fn costs_of_work(table: &mut Table) -> Costs {
+    let enqueue = table.cost(|t| {
+        let task = t.task(When::Now);
+        t.work(|work| enqueue::enqueue(work, &[task]).unwrap());
+    });
+    let complete = table.cost(|t| {
+        let task = t.claim(1).remove(0);
+        t.settle(&task, Settlement::Complete { retain_for: Duration::ZERO, result: None });
+    });
+    let retry = table.cost(|t| {
+        let task = t.claim(1).remove(0);
+        let retry = t.retry();
+        t.settle(&task, retry);
+    });
+    let release = table.cost(|t| {
+        let task = t.claim(1).remove(0);
+        let held = Held::of(&task).unwrap();
+        t.work(|work| lease::extend(work, &held, Duration::from_secs(10)).unwrap());
+        t.settle(&task, Settlement::Release);
+    });
+    vec![("enqueue", enqueue), ("complete", complete), ("retry", retry), ("extend and release", release)]
+}
+
+/// What the loops ask for.
+fn costs_of_upkeep(table: &mut Table) -> Costs {
+    let take_over = table.cost(|t| {
+        t.work(|work| {
+            let queue = work.queue(&name()).unwrap().unwrap();
+            claim::take_over(work, queue.seq, &name(), 10, Duration::from_secs(10)).unwrap()
+        });
+    });
+    let promote = table.cost(|t| {
+        t.work(|work| promote::promote_due(work, &[name()], 10).unwrap());
+    });
+    let sweep = table.cost(|t| {
+        let (tasks_max, age_max) = (1_000_000, Duration::from_secs(86_400));
+        let limits = [ArchiveLimits { queue: name(), tasks_max, age_max, spare_unrecorded: true }];
+        t.work(|work| sweep::sweep(work, &limits).unwrap());
+    });
+    let unrecorded = table.cost(|t| drop(look::unrecorded(&t.conn, &[name()], 5).unwrap()));
+    vec![("take over", take_over), ("promote", promote), ("sweep", sweep), ("unrecorded", unrecorded)]
+}
+
+/// What people ask for.
+fn costs_of_inspection(table: &mut Table) -> Costs {
     let mut costs = Vec::new();
-    costs.push((
-        "enqueue",
-        table.cost(|t| {
-            let task = t.task(When::Now);
-            t.work(|work| enqueue::enqueue(work, &[task]).unwrap());
-        }),
-    ));
-    costs.push((
-        "claim and complete",
-        table.cost(|t| {
-            let task = t.claim(1).remove(0);
-            t.settle(&task, Settlement::Complete { retain_for: Duration::ZERO, result: None });
-        }),
-    ));
-    costs.push((
-        "claim and retry",
-        table.cost(|t| {
-            let task = t.claim(1).remove(0);
-            let retry = t.retry();
-            t.settle(&task, retry);
-        }),
-    ));
-    costs.push((
-        "claim, extend and release",
-        table.cost(|t| {
-            let task = t.claim(1).remove(0);
-            let held = Held::of(&task).unwrap();
-            t.work(|work| lease::extend(work, &held, Duration::from_secs(10)).unwrap());
-            t.settle(&task, Settlement::Release);
-        }),
-    ));
-    costs.push((
-        "take over",
-        table.cost(|t| {
-            t.work(|work| {
-                let queue = work.queue(&name()).unwrap().unwrap();
-                claim::take_over(work, queue.seq, &name(), 10, Duration::from_secs(10)).unwrap()
-            });
-        }),
-    ));
-    costs.push((
-        "promote",
-        table.cost(|t| {
-            t.work(|work| promote::promote_due(work, &[name()], 10).unwrap());
-        }),
-    ));
-    costs.push((
-        "sweep within the limits",
-        table.cost(|t| {
-            let (tasks_max, age_max) = (1_000_000, Duration::from_secs(86_400));
-            let limits = [ArchiveLimits { queue: name(), tasks_max, age_max, spare_unrecorded: true }];
-            t.work(|work| sweep::sweep(work, &limits).unwrap());
-        }),
-    ));
     for state in [State::Pending, State::Scheduled, State::Retry, State::Archived, State::Completed] {
-        costs.push((
-            state.as_str(),
-            table.cost(|t| {
-                let bulk = Bulk {
-                    queue: name(),
-                    state,
-                    action: BulkAction::Delete,
-                    limit: 3,
-                    reason: String::new(),
-                };
-                t.work(|work| operate::bulk(work, &bulk).unwrap());
-                let request = PageRequest { queue: name(), state, after: None, limit: 5 };
-                let first = look::page(&t.conn, &request).unwrap().value;
-                assert_eq!(first.tasks.len(), 5);
-                look::page(&t.conn, &PageRequest { after: first.next, ..request }).unwrap();
-            }),
-        ));
+        let delete_and_page = table.cost(|t| {
+            let (action, reason) = (BulkAction::Delete, String::new());
+            let bulk = Bulk { queue: name(), state, action, limit: 3, reason };
+            t.work(|work| operate::bulk(work, &bulk).unwrap());
+            let request = PageRequest { queue: name(), state, after: None, limit: 5 };
+            let first = look::page(&t.conn, &request).unwrap().value;
+            assert_eq!(first.tasks.len(), 5);
+            look::page(&t.conn, &PageRequest { after: first.next, ..request }).unwrap();
+        });
+        costs.push((state.as_str(), delete_and_page));
     }
     costs.push(("numbers", table.cost(|t| drop(look::stats(&t.conn, name(), NOW.day()).unwrap()))));
-    costs.push(("unrecorded", table.cost(|t| drop(look::unrecorded(&t.conn, &[name()], 5).unwrap()))));
-    costs.push((
-        "find",
-        table.cost(|t| {
-            let what = Find::Subject(Subject::new("knowledge", "kn_7"));
-            drop(look::find(&t.conn, &what, 10).unwrap());
-        }),
-    ));
-    costs.push((
-        "remove",
-        table.cost(|t| {
-            t.work(|work| drop(queue::remove(work, &QueueName::new("none").unwrap(), true)));
-            t.work(|work| queue::clear_removed(work).unwrap());
-        }),
-    ));
+    let find = table.cost(|t| {
+        let what = Find::Subject(Subject::new("knowledge", "kn_7"));
+        drop(look::find(&t.conn, &what, 10).unwrap());
+    });
+    costs.push(("find", find));
+    let clear =
+        table.cost(|t| assert!(!t.work(|work| queue::clear_removed(work).unwrap()), "nothing was removed"));
+    costs.push(("clear", clear));
+    costs
+}
+
+fn costs(size: usize) -> Costs {
+    let mut table = Table::new(size);
+    let mut costs = costs_of_work(&mut table);
+    costs.extend(costs_of_upkeep(&mut table));
+    costs.extend(costs_of_inspection(&mut table));
     costs
 }
 
 #[test]
 fn no_step_costs_more_in_a_larger_table() {
-    let (small, large) = (costs(&mut Table::new(40)), costs(&mut Table::new(1_200)));
-    for ((what, few), (_, many)) in small.into_iter().zip(large) {
+    for ((what, few), (_, many)) in costs(40).into_iter().zip(costs(1_200)) {
         // A little more may fall to a page that is split; a walk would cost thirty times as much.
         assert!(
             many <= few + few / 5 + 20,
