@@ -118,3 +118,8 @@ pub use running::Running;
 pub use stores::Stores;
 
 pub(crate) use assembly::inject;
+
+/// What the README shows compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
