@@ -8,6 +8,7 @@ use poolwright::core::TaskKey;
 use poolwright::ledger::Ledger;
 
 use crate::Error;
+use crate::id::DocumentId;
 use crate::library::Library;
 use crate::stage::wiki::Shelf;
 use crate::summary::{Dead, Tally};
@@ -80,6 +81,14 @@ impl Desk {
         let mut notes = self.notes();
         notes.at.clear();
         notes.at.push_str(at);
+    }
+
+    /// The same of a document that is known by its id.
+    pub(crate) fn note_document(&self, document: &DocumentId) {
+        // Nobody misses the name of one that cannot be looked up just now.
+        if let Ok(Some(path)) = self.library().path_of(document) {
+            self.note(&path);
+        }
     }
 
     pub(crate) fn at(&self) -> String {

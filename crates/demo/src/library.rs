@@ -167,6 +167,17 @@ impl Library {
         })
     }
 
+    /// Where the file of a document lies below its folder; nothing when the document is unknown.
+    ///
+    /// # Errors
+    /// [`Error::Library`].
+    pub fn path_of(&self, document: &DocumentId) -> Result<Option<String>, Error> {
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached("SELECT path FROM documents WHERE id = ?1")?;
+            Ok(statement.query_row([document], |row| row.get(0)).optional()?)
+        })
+    }
+
     /// One transaction that takes the write lock at its begin, so that it never has to give up half-way.
     fn write<T>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<T, Error>) -> Result<T, Error> {
         let mut connection = lock(&self.writer);

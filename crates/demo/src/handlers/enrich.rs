@@ -15,6 +15,7 @@ pub(super) async fn summarise(
     client: Client,
 ) -> Result<(), BoxError> {
     let (library, key) = (desk.library(), task.key());
+    desk.note_document(&key.document);
     let Some(chunks) = library.chunks(&key).map_err(judged)? else { return Ok(()) };
     cx.checkpoint()?;
     let texts: Vec<&str> = chunks.iter().map(|chunk| chunk.text.as_str()).collect();
@@ -31,6 +32,7 @@ pub(super) async fn ask(
     client: Client,
 ) -> Result<(), BoxError> {
     let (library, key) = (desk.library(), task.key());
+    desk.note_document(&key.document);
     let Some(chunks) = library.batch(&key, task.batch_index).map_err(judged)? else { return Ok(()) };
     let defaults = Options::default();
     let options = Options { per_chunk: task.question_count.unwrap_or(defaults.per_chunk) };
@@ -50,6 +52,7 @@ pub(super) async fn extract(
     client: Client,
 ) -> Result<(), BoxError> {
     let (library, key) = (desk.library(), task.key());
+    desk.note_document(&key.document);
     let Some(chunk) = library.chunk(&key, &task.chunk_id).map_err(judged)? else { return Ok(()) };
     let _ = library.store_graph(&key, &chunk.id, &graph::extract(&chunk.text)).map_err(judged)?;
     finish(&desk, &client, task.base(), &key.document).await
