@@ -19,7 +19,7 @@ queues = { good = 1 }
 [tasks.bad]
 queue = "bad"
 max_retry = 0
-timeout = "100ms"
+timeout = "1s"
 [tasks.good]
 queue = "good"
 "#;
