@@ -2,9 +2,11 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use poolwright::core::clock::SystemClock;
-use poolwright::core::{Clock, Timestamp};
+use poolwright::core::{Clock, OnConflict, Timestamp};
+use poolwright::ledger::Ledger;
 use poolwright::prelude::*;
 use poolwright::registry::Topology;
 use poolwright::{Running, Stores};
@@ -67,9 +69,12 @@ impl RunOptions {
 /// [`Error::Read`] for a folder that is not there, [`Error::Orchestrator`] for a file of queues with mistakes, pools that
 /// do not exist or a store that does not open, and what the library says when it does not open. What is wrong with a
 /// single file is no error but a dead letter of the [`Summary`].
-pub async fn run(options: RunOptions) -> Result<Summary, Error> {
+pub async fn run(mut options: RunOptions) -> Result<Summary, Error> {
+    // First, so that a folder that is not there leaves nothing behind.
+    let (folders, home) = (std::mem::take(&mut options.folders), options.home.clone());
+    let folders = blocking(move || sources(folders, &home)).await?;
     let stores = Stores::open(&options.broker, options.ledger.as_deref()).await?;
-    let ended = Box::pin(run_on(&stores, options)).await;
+    let ended = Box::pin(run_on(&stores, folders, options)).await;
     let closed = stores.broker.close().await.map_err(|error| poolwright::Error::from(error).into());
     ended.and_then(|summary| closed.map(|()| summary))
 }
@@ -86,12 +91,12 @@ pub fn search(home: &Path, words: &str, limit: u32) -> Result<Vec<Hit>, Error> {
     Library::open(&path)?.search(words, limit)
 }
 
-async fn run_on(stores: &Stores, options: RunOptions) -> Result<Summary, Error> {
-    let RunOptions { folders, config, home, pools, retry_failed, view, .. } = options;
+async fn run_on(stores: &Stores, folders: Vec<SourceId>, options: RunOptions) -> Result<Summary, Error> {
+    let RunOptions { config, home, pools, retry_failed, view, .. } = options;
     let settings = stores.ledger.snapshot().await.map_err(poolwright::Error::from)?;
     let topology = preset::topology(config.as_deref(), &settings)?;
-    let ledger = stores.ledger.clone();
-    let (desk, folders) = blocking(move || prepare(folders, &home, ledger, retry_failed)).await?;
+    let (ledger, again) = (stores.ledger.clone(), if retry_failed { folders.clone() } else { Vec::new() });
+    let desk = blocking(move || prepare(&home, ledger, &again)).await?;
 
     let running = start(stores, topology, pools, &desk).await?;
     let started = SystemClock.now();
@@ -104,22 +109,14 @@ async fn run_on(stores: &Stores, options: RunOptions) -> Result<Summary, Error> 
     blocking(move || Summary::gather(&desk, folders, &end)).await
 }
 
-/// Opens what lies below `home` and finds the folders.
-fn prepare(
-    folders: Vec<PathBuf>,
-    home: &Path,
-    ledger: std::sync::Arc<dyn poolwright::ledger::Ledger>,
-    retry_failed: bool,
-) -> Result<(Desk, Vec<SourceId>), Error> {
+/// Opens what lies below `home`, and begins again what failed in these folders.
+fn prepare(home: &Path, ledger: Arc<dyn Ledger>, again: &[SourceId]) -> Result<Desk, Error> {
     let desk = Desk::open(home, ledger)?;
-    let folders = sources(folders, home)?;
-    if retry_failed {
-        // The sync finds them as unfinished.
-        for source in &folders {
-            desk.library().retry_failed(source)?;
-        }
+    for source in again {
+        // The sync finds it as unfinished.
+        desk.library().retry_failed(source)?;
     }
-    Ok((desk, folders))
+    Ok(desk)
 }
 
 /// The folders as absolute paths, each once.
@@ -178,7 +175,7 @@ async fn work(
         let sync = DatasourceSync::of(source);
         let request = client.task(&sync).id(sync.id());
         // One that a dead process left running is followed by another.
-        request.on_conflict(poolwright::core::OnConflict::RunAgain).send().await?;
+        request.on_conflict(OnConflict::RunAgain).send().await?;
     }
     let bases: Vec<BaseId> = folders.iter().map(BaseId::of).collect();
     tokio::select! {

@@ -97,8 +97,13 @@ pub(crate) fn report(summary: &Summary) -> String {
     left_out(&mut text, summary.skipped, &summary.left_out);
     dead(&mut text, &summary.dead);
     open_ends(&mut text, summary);
-    push(&mut text, format_args!("\nRead    {}\n", shown(&summary.wiki.display().to_string())));
-    text.push_str("Search  poolwright demo search WORDS\n");
+    text.push('\n');
+    if summary.wiki_pages > 0 {
+        push(&mut text, format_args!("Read    {}\n", shown(&summary.wiki.display().to_string())));
+    }
+    if summary.chunks > 0 {
+        text.push_str("Search  poolwright demo search WORDS\n");
+    }
     if !summary.dead.is_empty() {
         text.push_str(
             "Retry   poolwright demo --retry-failed, after a look at poolwright dead-letters list\n",
@@ -161,12 +166,16 @@ fn dead(text: &mut String, dead: &[Dead]) {
 
 /// What is not as one would wish.
 fn open_ends(text: &mut String, summary: &Summary) {
-    if summary.interrupted {
-        text.push_str("\nInterrupted: the same command goes on where this run ended.\n");
-    }
-    if summary.unfinished > 0 {
-        let files = counted(summary.unfinished, "file");
-        push(text, format_args!("\nNot finished: {files}. The same command goes on with them.\n"));
+    let files = counted(summary.unfinished, "file");
+    match (summary.interrupted, summary.unfinished) {
+        (true, _) => {
+            push(
+                text,
+                format_args!("\nStopped before its end, with {files} to go. The same command goes on.\n"),
+            );
+        }
+        (false, 0) => {}
+        (false, _) => push(text, format_args!("\nNot finished: {files}. The same command goes on.\n")),
     }
     if summary.other_tasks > 0 {
         let tasks = counted(summary.other_tasks, "task");

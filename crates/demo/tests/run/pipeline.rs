@@ -162,6 +162,7 @@ async fn what_cannot_begin_is_a_clear_error() {
     let with = |options: RunOptions| async move { Box::pin(run(options)).await.unwrap_err().to_string() };
     let gone = with(RunOptions { folders: vec!["/no/such/folder".into()], ..place.options() }).await;
     assert!(gone.starts_with("cannot read /no/such/folder: "), "{gone}");
+    assert!(!place.home().exists(), "nothing was begun");
     place.put("a.md", "words");
     let file = with(RunOptions { folders: vec![place.files().join("a.md")], ..place.options() }).await;
     assert!(file.contains("a.md: not a directory"), "{file}");

@@ -86,9 +86,16 @@ Retry   poolwright demo --retry-failed, after a look at poolwright dead-letters 
 #[test]
 fn an_interrupted_run_says_how_to_go_on_and_a_calm_one_says_nothing_of_it() {
     let calm = report(&summary());
-    assert!(!calm.contains("Interrupted") && !calm.contains("Not finished"));
-    let cut = report(&Summary { interrupted: true, unfinished: 1, other_tasks: 2, ..summary() });
-    assert!(cut.contains("Interrupted: the same command") && cut.contains("Not finished: 1 file."), "{cut}");
+    assert!(!calm.contains("Stopped") && !calm.contains("Not finished"));
+    let cut =
+        report(&Summary { interrupted: true, unfinished: 1, other_tasks: 2, wiki_pages: 0, ..summary() });
+    assert!(
+        cut.contains("\nStopped before its end, with 1 file to go. The same command goes on.\n"),
+        "{cut}"
+    );
+    assert!(!cut.contains("index.md"), "{cut}");
+    let left = report(&Summary { unfinished: 2, ..summary() });
+    assert!(left.contains("\nNot finished: 2 files. The same command goes on.\n"), "{left}");
     assert!(cut.contains("In the queues: 2 tasks of other work"), "{cut}");
 }
 
