@@ -44,8 +44,9 @@ impl<'c> Batch<'c> {
         self.requests.is_empty()
     }
 
-    /// Sends them in one round trip; one outcome each, in order. When the store fails as a whole, every task that
-    /// was sent has that error as its outcome.
+    /// Sends them; one outcome each, in order. Up to 1,000 tasks and 4 MiB of payloads go in one step; more go in
+    /// parts, one after another, so that the leases of running tasks are kept meanwhile. When the store fails as a
+    /// whole, every task of that part and of those after it has that error as its outcome; nothing more is sent.
     pub async fn send(self) -> Vec<Result<Enqueued, Error>> {
         let built = self.requests.into_iter().map(Request::build).collect();
         self.client.submit(built).await

@@ -3,6 +3,7 @@
 //! Invariant: a task that the file does not allow never leaves this crate.
 
 use std::fmt;
+use std::iter::{Peekable, repeat_n};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -13,6 +14,13 @@ use poolwright_registry::Topology;
 use tracing::Instrument;
 
 use crate::{Batch, Error, Request};
+
+/// A store takes so many tasks in one step; a batch that is longer goes in parts. All that a store does waits for a
+/// step, and so do the leases of running tasks: with a hundred thousand tasks in one, workers would lose theirs.
+const PART_TASKS_MAX: usize = 1_000;
+
+/// A part is full as well when its payloads come to so many bytes.
+const PART_BYTES_MAX: usize = 4 << 20;
 
 /// Writes the trace context of the calling code into a task's headers.
 ///
@@ -96,12 +104,12 @@ impl Client {
         Request::new(self, task_type, Ok(payload.into()))
     }
 
-    /// Begins a batch: many requests in one round trip.
+    /// Begins a batch: many requests in few round trips.
     pub fn batch(&self) -> Batch<'_> {
         Batch::new(self)
     }
 
-    /// Submits many tasks of one type in one round trip; one outcome each, in order.
+    /// Submits many tasks of one payload in few round trips, as [`Batch::send`] does; one outcome each, in order.
     pub async fn enqueue_all<'t, T: Payload>(
         &self,
         tasks: impl IntoIterator<Item = &'t T>,
@@ -158,21 +166,32 @@ impl Client {
                 tasks.push(task);
             }));
         }
-        let mut stored = self.send(tasks).await.map(Vec::into_iter);
-        let mut next = || match &mut stored {
-            Ok(stored) => {
-                let outcome = stored.next().expect("a store answers with one outcome for each task");
-                outcome.map_err(Error::from)
-            }
-            Err(error) => Err(Error::from(error.clone())),
+        let mut stored = self.send(tasks).await.into_iter();
+        let mut next = || {
+            let outcome = stored.next().expect("a store answers with one outcome for each task");
+            outcome.map_err(Error::from)
         };
         outcomes.into_iter().map(|outcome| outcome.and_then(|()| next())).collect()
     }
 
-    async fn send(&self, tasks: Vec<NewTask>) -> Result<Vec<Result<Enqueued, StoreError>>, StoreError> {
-        if tasks.is_empty() {
-            return Ok(Vec::new());
+    /// One outcome each, in order. A part that fails as a whole is the last one: the store is away for the others too.
+    async fn send(&self, tasks: Vec<NewTask>) -> Vec<Result<Enqueued, StoreError>> {
+        let count = tasks.len();
+        let mut outcomes = Vec::with_capacity(count);
+        let mut rest = tasks.into_iter().peekable();
+        while rest.peek().is_some() {
+            match self.send_part(next_part(&mut rest)).await {
+                Ok(part) => outcomes.extend(part),
+                Err(error) => {
+                    outcomes.extend(repeat_n(Err(error), count - outcomes.len()));
+                    break;
+                }
+            }
         }
+        outcomes
+    }
+
+    async fn send_part(&self, tasks: Vec<NewTask>) -> Result<Vec<Result<Enqueued, StoreError>>, StoreError> {
         let Some(witness) = &self.0.witness else { return self.0.broker.enqueue(tasks).await };
         let outcomes = self.0.broker.enqueue(tasks.clone()).await?;
         for (task, outcome) in tasks.iter().zip(&outcomes) {
@@ -182,6 +201,18 @@ impl Client {
         }
         Ok(outcomes)
     }
+}
+
+/// What goes to the store next: at least one task.
+fn next_part(tasks: &mut Peekable<impl Iterator<Item = NewTask>>) -> Vec<NewTask> {
+    let (mut part, mut bytes) = (Vec::new(), 0);
+    while let Some(task) = tasks.next_if(|task| {
+        part.is_empty() || (part.len() < PART_TASKS_MAX && bytes + task.payload.len() <= PART_BYTES_MAX)
+    }) {
+        bytes += task.payload.len();
+        part.push(task);
+    }
+    part
 }
 
 impl fmt::Debug for Client {

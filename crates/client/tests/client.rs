@@ -125,6 +125,44 @@ async fn a_store_that_refuses_as_a_whole_refuses_each_task_that_was_sent() {
     assert!(matches!(outcomes[1], Err(Error::UnknownType { .. })));
 }
 
+/// Polls once what a store in memory answers at once.
+fn at_once<T>(answer: impl Future<Output = T>) -> T {
+    match std::pin::pin!(answer).poll(&mut std::task::Context::from_waker(std::task::Waker::noop())) {
+        std::task::Poll::Ready(answer) => answer,
+        std::task::Poll::Pending => panic!("a store in memory does not wait"),
+    }
+}
+
+#[tokio::test]
+async fn a_long_batch_goes_in_parts_and_ends_when_the_store_does() {
+    let (client, broker) = client();
+    let tasks: Vec<Send> = (0..2_500).map(|n| mail(&n.to_string())).collect();
+    let took = Arc::new(AtomicUsize::new(0));
+    let seen = took.clone();
+    let client = client.with_witness(Arc::new(move |_: &NewTask, _: &Enqueued| {
+        // Between two parts: others have their turn here, and one of them closes the store after the second.
+        if seen.fetch_add(1, Ordering::SeqCst) == 1_000 {
+            at_once(broker.close()).unwrap();
+        }
+    }));
+    let outcomes = client.enqueue_all(&tasks).await;
+    assert_eq!((outcomes.len(), took.load(Ordering::SeqCst)), (2_500, 2_000));
+    assert!(outcomes[..2_000].iter().all(Result::is_ok));
+    assert!(outcomes[2_000..].iter().all(|outcome| matches!(outcome, Err(Error::Store(_)))));
+}
+
+#[tokio::test]
+async fn large_payloads_make_short_parts() {
+    let (client, broker) = client();
+    let client = client.with_witness(Arc::new(move |_: &NewTask, _: &Enqueued| {
+        at_once(broker.close()).unwrap();
+    }));
+    let mut batch = client.batch();
+    batch.extend((0..6).map(|_| client.raw("mail:send", vec![b'x'; 1 << 20])));
+    let outcomes = batch.send().await;
+    assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 4);
+}
+
 #[tokio::test]
 async fn a_payload_that_does_not_encode_is_refused() {
     struct Broken;

@@ -104,28 +104,38 @@ where
         };
         let stopped = cx.cancel_token().clone().cancelled_owned();
         let alarm = limit.map(tokio::time::sleep);
-        Guarded { work, refusal, alarm, stopped, limit, stop_grace: self.stop_grace, is_stopping: false, cx }
+        Guarded { work, refusal, alarm, stopped, stop_grace: self.stop_grace, is_stopping: false, cx }
     }
 }
 
 /// An attempt whose end came before its beginning is not begun.
 fn never_begins(cx: &Context, limit: Option<Duration>) -> Option<TaskError> {
     if let Some(reason) = cx.stop_reason() {
-        return Some(TaskError::new(reason, format!("{} before it began", told(cx, limit))));
+        return Some(TaskError::new(reason, format!("{} before it began", told(cx))));
     }
     let is_over = limit.is_some_and(|limit| limit.is_zero());
     is_over.then(|| TaskError::new(Class::TimedOut, "its time was over before it began"))
 }
 
 /// The reason to stop, as the beginning of a message.
-fn told(cx: &Context, limit: Option<Duration>) -> String {
-    match (cx.given_reason(), limit) {
-        (Some(Class::TimedOut), Some(limit)) => format!("its time of {limit:?} was over"),
-        (Some(Class::TimedOut), None) => "its time was over".to_owned(),
-        (Some(Class::Cancelled), _) => "it was cancelled".to_owned(),
-        (Some(Class::Crashed), _) => "its lease was lost".to_owned(),
-        (Some(other), _) => format!("it was asked to stop ({other})"),
-        (None, _) => "it was asked to stop".to_owned(),
+fn told(cx: &Context) -> String {
+    match cx.given_reason() {
+        Some(Class::TimedOut) => overtime(cx),
+        Some(Class::Cancelled) => "it was cancelled".to_owned(),
+        Some(Class::Crashed) => "its lease was lost".to_owned(),
+        Some(other) => format!("it was asked to stop ({other})"),
+        None => "it was asked to stop".to_owned(),
+    }
+}
+
+/// Says which limit it was, as it was set: what was left of it when the handler began differs from attempt to attempt,
+/// and equal failures should read alike.
+fn overtime(cx: &Context) -> String {
+    let task = cx.task();
+    match task.deadline {
+        Some(deadline) if cx.runs_until() == Some(deadline) => format!("its deadline {deadline} had passed"),
+        _ if task.timeout.is_zero() => "its time was over".to_owned(),
+        _ => format!("its timeout of {:?} was over", task.timeout),
     }
 }
 
@@ -142,7 +152,6 @@ pin_project! {
         alarm: Option<Sleep>,
         #[pin]
         stopped: WaitForCancellationFutureOwned,
-        limit: Option<Duration>,
         stop_grace: Duration,
         is_stopping: bool,
         cx: Context,
@@ -164,10 +173,10 @@ impl<F: Future<Output = Result<Output, BoxError>>> Future for Guarded<F> {
             this.work.as_mut().as_pin_mut().expect("a future is not polled after it has given its result");
         let result = match catch(|| work.poll(task)) {
             Ok(Poll::Pending) if !is_over => return Poll::Pending,
-            Ok(Poll::Pending) => Err(dropped(this.cx, *this.limit, *this.stop_grace)),
-            Ok(Poll::Ready(Err(error))) => Err(after_stop(this.cx, *this.limit, error)),
+            Ok(Poll::Pending) => Err(dropped(this.cx, *this.stop_grace)),
+            Ok(Poll::Ready(Err(error))) => Err(after_stop(this.cx, error)),
             Ok(Poll::Ready(Ok(output))) => Ok(output),
-            Err(panic) => Err(after_stop(this.cx, *this.limit, panic.into())),
+            Err(panic) => Err(after_stop(this.cx, panic.into())),
         };
         // What the handler holds is let go under watch too, and before anybody hears of the end.
         if let Err(panic) = catch(|| this.work.set(None)) {
@@ -206,18 +215,18 @@ fn rings(alarm: Pin<&mut Option<Sleep>>, task: &mut task::Context<'_>) -> bool {
 }
 
 /// The error of a handler that did not return in its grace.
-fn dropped(cx: &Context, limit: Option<Duration>, grace: Duration) -> BoxError {
+fn dropped(cx: &Context, grace: Duration) -> BoxError {
     let reason = cx.stop_reason().unwrap_or(Class::Cancelled);
-    let text = format!("{}, and it did not return within {grace:?}", told(cx, limit));
+    let text = format!("{}, and it did not return within {grace:?}", told(cx));
     TaskError::new(reason, text).into()
 }
 
 /// The error of a handler that failed: its own, or the reason why it was stopped.
-fn after_stop(cx: &Context, limit: Option<Duration>, error: BoxError) -> BoxError {
+fn after_stop(cx: &Context, error: BoxError) -> BoxError {
     let class = Next::of(&*error).class;
     match cx.stop_reason() {
         Some(reason) if reason != class && (may_come_of_stopping(class) || is_cancelled(cx)) => {
-            TaskError::new(reason, told(cx, limit)).caused_by(error).into()
+            TaskError::new(reason, told(cx)).caused_by(error).into()
         }
         _ => error,
     }

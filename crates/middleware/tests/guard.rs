@@ -60,7 +60,7 @@ async fn a_handler_past_its_time_is_asked_to_stop_and_then_dropped() {
     assert!(timeout(secs(5), &mut attempt).await.is_err());
     assert_eq!(cx.stop_reason(), Some(Class::TimedOut));
     let result = timeout(secs(2), &mut attempt).await.expect("the grace is over");
-    let text = "its time of 30s was over, and it did not return within 5s";
+    let text = "its timeout of 30s was over, and it did not return within 5s";
     assert_eq!(failure(result), (Class::TimedOut, text.into()));
     assert!(gone.load(Ordering::SeqCst), "nothing of the handler is left when its end is told");
 }
@@ -72,7 +72,17 @@ async fn time_that_has_passed_already_counts() {
     let mut attempt = Box::pin(run(guarded(handler(|_| pending())), &cx));
     assert!(timeout(secs(14), &mut attempt).await.is_err());
     let (class, text) = failure(timeout(secs(2), &mut attempt).await.expect("10 s and the grace"));
-    assert_eq!((class, text.contains("its time of 10s was over")), (Class::TimedOut, true));
+    assert_eq!((class, text.contains("its timeout of 30s was over")), (Class::TimedOut, true));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deadline_before_the_timeout_is_named() {
+    let until = Some(START + secs(10));
+    let task = TaskRecord { deadline: until, ..record() };
+    let cx = Context::builder(task).build();
+    let (class, text) = failure(run(guarded(handler(|_| pending())), &cx).await);
+    assert_eq!(class, Class::TimedOut);
+    assert!(text.starts_with(&format!("its deadline {} had passed", START + secs(10))), "{text}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -121,7 +131,7 @@ async fn answer_to_stop(reason: Option<Class>, class: Class) -> (Class, String) 
 #[tokio::test(start_paused = true)]
 async fn an_error_that_may_come_of_the_stop_gives_way_to_its_reason() {
     for class in [Class::Transient, Class::Panicked] {
-        let text = "its time of 30s was over: own words";
+        let text = "its timeout of 30s was over: own words";
         assert_eq!(answer_to_stop(Some(Class::TimedOut), class).await, (Class::TimedOut, text.into()));
         let text = "its lease was lost: own words";
         assert_eq!(answer_to_stop(Some(Class::Crashed), class).await, (Class::Crashed, text.into()));
@@ -259,5 +269,5 @@ async fn a_panic_in_the_grace_gives_way_to_the_reason() {
     });
     let (class, text) = failure(run(guarded(breaks), &cx).await);
     assert_eq!(class, Class::TimedOut);
-    assert!(text.starts_with("its time of 30s was over: panicked"), "{text}");
+    assert!(text.starts_with("its timeout of 30s was over: panicked"), "{text}");
 }
