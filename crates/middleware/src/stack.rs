@@ -68,6 +68,10 @@ pub struct Stack {
 type Wrap = Arc<dyn Fn(TaskService) -> TaskService + Send + Sync>;
 
 /// A layer of the user: any `tower::Layer` that can stand between two services of task calls.
+///
+/// Its service takes a [`TaskCall`], answers with an [`Output`], fails with what can become a [`BoxError`], and is
+/// `Clone + Send + Sync`, for each attempt has its own. One that is not `Clone`, such as that of `RateLimitLayer`, goes
+/// behind a buffer, which is: `ServiceBuilder::new().buffer(64).rate_limit(5, second)`, with tower's feature `buffer`.
 pub trait UserLayer: Send + Sync + 'static {
     /// Puts it around a service.
     fn wrap(&self, inner: TaskService) -> TaskService;

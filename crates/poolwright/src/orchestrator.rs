@@ -172,7 +172,23 @@ impl Orchestrator {
     }
 
     /// A layer around every handler. The first one added is outermost; all stand inside the attempt's span, and outside
-    /// the guard that turns timeouts, cancels and panics into errors.
+    /// the guard that turns timeouts, cancels and panics into errors. [`UserLayer`] says what fits.
+    ///
+    /// ```
+    /// use poolwright::handler::TaskCall;
+    /// use poolwright::prelude::*;
+    /// use tower::limit::{ConcurrencyLimitLayer, GlobalConcurrencyLimitLayer};
+    /// use tower::util::MapRequestLayer;
+    ///
+    /// # fn f(app: Orchestrator, region: String) -> Orchestrator {
+    /// app.layer(MapRequestLayer::new(move |call: TaskCall| {
+    ///     call.context().extend(region.clone()); // the handler asks `cx.extension::<String>()`
+    ///     call
+    /// }))
+    /// .layer_for_type("page:fetch", ConcurrencyLimitLayer::new(2)) // two at once in each pool
+    /// .layer_for_type("mail:send", GlobalConcurrencyLimitLayer::new(4)) // four at once in all pools of this process
+    /// # }
+    /// ```
     pub fn layer(mut self, layer: impl UserLayer) -> Self {
         self.layers.push(Box::new(|stack| stack.user_layer(layer)));
         self

@@ -37,6 +37,7 @@ async fn fetch(
         "unwanted" => Err(TaskError::revoked("nobody wants it").into()),
         "locked" => Err(TaskError::needs_operator("the key expired").into()),
         "panics" => panic!("oh no"),
+        "hangs" => std::future::pending().await,
         url => {
             if task.depth > 0 {
                 client.task(&page(url, task.depth - 1)).send().await?;
@@ -58,6 +59,24 @@ async fn queue() -> (TestQueue, Tries) {
     let tries = Tries::default();
     let app = Orchestrator::new(topology).state(tries.clone()).handle(fetch);
     (TestQueue::new(app).await.unwrap(), tries)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_that_hangs_takes_no_time_where_time_is_paused() {
+    let (queue, _) = queue().await;
+    queue
+        .client()
+        .task(&page("hangs", 0))
+        .max_retry(0)
+        .timeout(Duration::from_secs(90))
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(queue.drain().await.archived, 1);
+    let letters = queue.dead_letters().await;
+    let error = "its timeout of 90s was over, and it did not return within 5s";
+    assert_eq!((letters[0].class, &*letters[0].error), (Class::TimedOut, error));
+    assert_eq!(queue.now(), START, "the queue's own clock stands still");
 }
 
 #[tokio::test]

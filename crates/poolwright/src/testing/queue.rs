@@ -33,6 +33,9 @@ const PROMOTE_STEP: u32 = 1_000;
 /// clock and chance are the kit's. Tasks run one after another on the test's own runtime, through the same layers,
 /// judged by the same rules.
 ///
+/// Its clock stands still while a handler runs. A handler that sleeps, hangs or uses up its timeout does so on tokio's
+/// clock, and on a runtime whose time is paused it takes no time at all: `#[tokio::test(start_paused = true)]`.
+///
 /// ```
 /// use poolwright::prelude::*;
 /// use poolwright::testing::TestQueue;
