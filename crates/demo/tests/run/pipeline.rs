@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use poolwright_demo::id::SourceId;
 use poolwright_demo::{Error, RunOptions, Summary, run, search};
 
 use crate::place::{Place, reasons};
@@ -37,6 +38,16 @@ async fn the_sample_goes_through_all_pools_to_its_end() {
     // for each chunk; at least one drawing of the wiki.
     let at_least = 1 + 15 + 9 + 9 + 9 + summary.chunks + 1;
     assert!(summary.tasks >= at_least, "{} tasks, {at_least} expected", summary.tasks);
+}
+
+#[tokio::test]
+async fn without_a_folder_the_sample_is_unpacked_and_read() {
+    let place = Place::new();
+    // The present folder of this test has no `docs`.
+    let summary = place.run_with(RunOptions::at(place.home())).await;
+    let sample = place.home().join("sample").canonicalize().unwrap();
+    assert_eq!(summary.folders, [SourceId::from(sample.to_str().unwrap().to_owned())]);
+    assert_eq!((summary.documents, summary.images, summary.dead_letters), (9, 4, 2));
 }
 
 #[tokio::test]
