@@ -1,12 +1,15 @@
 //! Why an orchestrator does not start, or a store does not open; named for what the caller can do.
 
+use std::fmt;
+
 use poolwright_broker::Error as StoreError;
+use poolwright_core::error::describe;
 use poolwright_ledger::Error as LedgerError;
 use poolwright_registry::Error as FileError;
 use poolwright_worker::Error as WorkerError;
 
 /// An orchestrator, client or inspector that could not be had.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The file has mistakes: the text names each with its line and its cure.
@@ -74,6 +77,13 @@ pub enum Problem {
     /// Something about pools or handlers.
     #[error(transparent)]
     Worker(#[from] poolwright_worker::Problem),
+}
+
+/// The text, with its causes: a `main` that returns an error shows it by `Debug`, and only the text names line and cure.
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&describe(self))
+    }
 }
 
 impl From<WorkerError> for Error {

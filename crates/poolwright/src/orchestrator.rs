@@ -126,7 +126,17 @@ impl Orchestrator {
         }
     }
 
-    /// Where tasks are: `sqlite://tasks.db`, or `memory:` for tests.
+    /// Where tasks are: `sqlite://tasks.db`, or `memory:` for tests. A file, and the directories above it, are made
+    /// when they are not there.
+    ///
+    /// A file takes parameters, as in `sqlite://tasks.db?synchronous=normal`:
+    ///
+    /// | Parameter | Default | Sets |
+    /// | --- | --- | --- |
+    /// | `synchronous` | `full` | what is answered survives a power cut. `normal`: a crash of the process only, for several times as many short tasks a second where the disk is slow to sync |
+    /// | `busy_wait_ms` | `30000` | how long a call waits while another process writes |
+    /// | `wake_interval_ms` | `10` | how often a process that waits looks whether another one has written |
+    /// | `file_bytes_max` | none | the file grows no further; then enqueues are refused as on a full disk |
     pub fn broker(mut self, url: impl Into<String>) -> Self {
         self.stores.broker = Some(url.into());
         self

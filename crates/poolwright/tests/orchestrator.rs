@@ -165,6 +165,25 @@ async fn a_type_without_a_handler_is_refused_only_where_that_was_asked_for() {
 }
 
 #[tokio::test]
+async fn a_main_that_returns_the_error_shows_line_and_cure() {
+    let here = tempfile::tempdir().unwrap();
+    let file = here.path().join("queues.toml");
+    std::fs::write(&file, "version = 1\n[pools.post]\nworkres = 2\nqueues = { mail = 1 }\n").unwrap();
+    let text = |error: BoxError| format!("{error:?}");
+    for shown in [
+        text(Orchestrator::load(&file).err().unwrap().into()),
+        text(Topology::load(&file).err().unwrap().into()),
+    ] {
+        assert!(shown.contains("queues.toml:3:1\n") && shown.contains("did you mean `workers`?"), "{shown}");
+    }
+    let refused = Orchestrator::new(topology()).start().await.err().unwrap();
+    assert_eq!(
+        text(refused.into()),
+        "the orchestrator cannot start: no store was given: call `.broker(\"sqlite://tasks.db\")`"
+    );
+}
+
+#[tokio::test]
 async fn a_mistake_in_the_file_is_refused_with_its_line_and_its_cure() {
     let here = tempfile::tempdir().unwrap();
     let file = here.path().join("queues.toml");

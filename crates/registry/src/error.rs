@@ -1,15 +1,17 @@
 //! The crate's one error.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use poolwright_core::error::describe;
 use poolwright_core::{NameError, TypeName};
 
 use crate::problem::Problem;
 use crate::render;
 
 /// Why there is no topology, or no id for a task.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum Error {
     /// The file cannot be read. Nothing is known about its content.
     #[error("cannot read {}: {source}", path.display())]
@@ -78,6 +80,13 @@ impl Error {
     }
 }
 
+/// The text, with its causes: a `main` that returns an error shows it by `Debug`, and only the text names line and cure.
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&describe(self))
+    }
+}
+
 /// A file with mistakes, and its text to show them in.
 #[derive(Debug, Clone)]
 pub struct Refused {
@@ -87,8 +96,8 @@ pub struct Refused {
 }
 
 /// All problems, each underlined in the text, without colours.
-impl std::fmt::Display for Refused {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&render::problems(self, false))
     }
 }
