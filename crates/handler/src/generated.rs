@@ -2,7 +2,9 @@
 //!
 //! It hands out the crates that generated code needs, since the user's crate may lack them or call them otherwise.
 
-use serde::de::Deserialize;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 
 pub use bytes::Bytes;
 pub use poolwright_core::BoxError;
@@ -36,12 +38,31 @@ pub const fn no_fields() -> Bytes {
 /// # Errors
 /// For anything else.
 pub fn expect_no_fields(bytes: &[u8], variant: &str) -> Result<(), BoxError> {
-    #[derive(serde::Deserialize)]
-    #[serde(expecting = "`{}`")]
-    struct NoFields {}
     match from_json::<Option<NoFields>>(bytes) {
         Ok(_) => Ok(()),
         Err(error) => Err(format!("`{variant}` has no fields: {error}").into()),
+    }
+}
+
+/// An object of whatever fields. A derived struct without fields would also take an empty list.
+struct NoFields;
+
+impl<'de> Deserialize<'de> for NoFields {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_map(Self)
+    }
+}
+
+impl<'de> Visitor<'de> for NoFields {
+    type Value = Self;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("`{}`")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Self, A::Error> {
+        while fields.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(self)
     }
 }
 

@@ -150,6 +150,10 @@ fn a_variant_without_fields_reads_an_object_null_and_nothing() {
         Err("`Job::GenerateSitemap` has no fields: invalid type: integer `5`, expected `{}` at line 1 column 1"
             .into())
     );
+    for list in ["[]", "[1]"] {
+        let error = read("app:generate_sitemap", list).unwrap_err();
+        assert!(error.contains("invalid type: sequence, expected `{}`"), "{list}: {error}");
+    }
 }
 
 #[test]
