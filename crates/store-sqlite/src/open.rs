@@ -18,8 +18,9 @@ use crate::{Error, Options};
 /// SQLite's page size, which is the default since 2016 and set for new files.
 const PAGE_BYTES: u64 = 4_096;
 
-/// The memory of the writer for pages, in KiB: the edges of the indexes of a million tasks fit.
-const WRITER_CACHE_KIB: i64 = 32 * 1_024;
+/// The memory of the writer for pages, in KiB. What is hot are the edges of the indexes, whatever the size of the table; and
+/// SQLite walks the cache's hash table at the end of many a transaction, so a larger cache costs time.
+const WRITER_CACHE_KIB: i64 = 4 * 1_024;
 
 /// After a checkpoint the write-ahead log is cut to this size.
 const LOG_BYTES_KEPT: i64 = 64 * 1_024 * 1_024;
@@ -134,32 +135,38 @@ fn explain(path: &Path, error: &rusqlite::Error, patience: &Patience) -> Error {
     let path = path.to_owned();
     match error.sqlite_error_code() {
         Some(ErrorCode::NotADatabase) => Error::NotADatabase { path },
-        Some(ErrorCode::ReadOnly) => Error::ReadOnly { path: unwritable(&path).unwrap_or(path) },
+        Some(ErrorCode::ReadOnly) => match unwritable(&path) {
+            Err((closed, _)) => Error::ReadOnly { path: closed },
+            Ok(()) => Error::ReadOnly { path },
+        },
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
             let waited_ms = u64::try_from(patience.limit.as_millis()).unwrap_or(u64::MAX);
             Error::Busy { path, waited_ms }
         }
-        Some(ErrorCode::CannotOpen) => unwritable(&path).map_or_else(
-            || Error::CannotOpen { path, why: error.to_string() },
-            |path| Error::ReadOnly { path },
-        ),
+        Some(ErrorCode::CannotOpen) => match unwritable(&path) {
+            Ok(()) => Error::CannotOpen { path, why: error.to_string() },
+            Err((closed, why)) if is_about_rights(&why) => Error::ReadOnly { path: closed },
+            // Too many open files, say: rights would be the wrong place to look.
+            Err((_, why)) => Error::CannotOpen { path, why: why.to_string() },
+        },
         _ => Error::CannotOpen { path, why: error.to_string() },
     }
 }
 
-/// What may not be written when SQLite could not open the file or the two beside it: it does not say.
-fn unwritable(path: &Path) -> Option<PathBuf> {
-    if path.exists() && fs::OpenOptions::new().append(true).open(path).is_err() {
-        return Some(path.to_owned());
+/// What cannot be written, and why, when SQLite could not open the file or the two beside it: it does not say.
+fn unwritable(path: &Path) -> Result<(), (PathBuf, io::Error)> {
+    if path.exists() {
+        fs::OpenOptions::new().append(true).open(path).map_err(|why| (path.to_owned(), why))?;
     }
     let directory = directory_of(path);
     let probe = directory.join(format!(".poolwright-{}", std::process::id()));
-    match fs::OpenOptions::new().write(true).create_new(true).open(&probe) {
-        Ok(_) => {
-            // It was only to see whether it can be done; what cannot be removed again does no harm.
-            let _ = fs::remove_file(&probe);
-            None
-        }
-        Err(_) => Some(directory),
-    }
+    fs::OpenOptions::new().write(true).create_new(true).open(&probe).map_err(|why| (directory, why))?;
+    // It was only to see whether it can be done; what cannot be removed again does no harm.
+    let _ = fs::remove_file(&probe);
+    Ok(())
+}
+
+/// Whoever may change the rights, or mounted the disk for reading, can help.
+fn is_about_rights(why: &io::Error) -> bool {
+    matches!(why.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
 }

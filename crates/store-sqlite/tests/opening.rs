@@ -135,6 +135,38 @@ fn refused_for_want_of_rights(dir: &Path) {
     assert_eq!(contents(&closed).len(), 1, "nothing came into the directory");
 }
 
+/// Set for the copy of this program that has few files to open.
+const FEW_FILES: &str = "POOLWRIGHT_TEST_FEW_FILES_DIR";
+
+#[test]
+fn too_many_open_files_are_not_taken_for_a_want_of_rights() {
+    if let Some(dir) = std::env::var_os(FEW_FILES) {
+        return opened_once_files_are_free(Path::new(&dir));
+    }
+    let dir = tempfile::tempdir().unwrap();
+    // In a process of its own: the limit is one for all tests in it.
+    let output = Command::new("sh")
+        .args(["-c", "ulimit -n 64 && exec \"$0\" --exact \"$1\" --nocapture"])
+        .arg(std::env::current_exe().unwrap())
+        .arg("too_many_open_files_are_not_taken_for_a_want_of_rights")
+        .env(FEW_FILES, dir.path())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+fn opened_once_files_are_free(dir: &Path) {
+    let path = dir.join("tasks.db");
+    let mut held: Vec<_> = std::iter::from_fn(|| fs::File::open("/dev/null").ok()).collect();
+    let mut refusals = Vec::new();
+    while let Err(error) = SqliteStore::open(Options::new(&path)) {
+        assert!(!matches!(error, Error::ReadOnly { .. }), "{error}");
+        refusals.push(error.to_string());
+        held.pop().expect("it opens once enough files are free");
+    }
+    assert!(refusals[0].ends_with("Too many open files (os error 24)"), "{refusals:?}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_who_open_a_new_file_at_once_share_it() {
     const STARTERS: usize = 8;
