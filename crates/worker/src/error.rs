@@ -13,7 +13,7 @@ pub enum Error {
         problems: Vec<Problem>,
     },
     /// The system gave no thread.
-    #[error("could not start the threads of {what}")]
+    #[error("could not start the threads of {what}: {source}")]
     Threads {
         /// Whose.
         what: String,
@@ -22,7 +22,7 @@ pub enum Error {
         source: std::io::Error,
     },
     /// The system does not pass signals on.
-    #[error("could not listen for signals")]
+    #[error("could not listen for signals: {source}")]
     Signals {
         /// What the system said.
         #[source]
