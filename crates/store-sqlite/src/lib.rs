@@ -14,6 +14,13 @@
 //! So a second process, a crash at any point and a restart need no care of their own.
 //!
 //! Invariant: a call that was answered is committed; with [`Synchronous::Full`] it survives a power cut.
+//!
+//! ```no_run
+//! use poolwright_store_sqlite::{Options, SqliteStore};
+//!
+//! let store = SqliteStore::open(Options::from_url("sqlite://tasks.db?synchronous=normal")?)?;
+//! # Ok::<(), poolwright_store_sqlite::Error>(())
+//! ```
 
 mod bells;
 mod busy;

@@ -36,12 +36,26 @@ pub(crate) fn writer(options: &Options, patience: &Patience) -> Result<Connectio
     if conn.is_readonly(MAIN_DB).map_err(|e| explain(path, &e, patience))? {
         return Err(Error::ReadOnly { path: path.clone() });
     }
-    let found = patiently(patience, || migrate::look(&conn)).map_err(|e| explain(path, &e, patience))?;
+    let found = patiently(patience, || snapshot(&conn)).map_err(|e| explain(path, &e, patience))?;
     migrate::check(found, path)?;
-    patiently(patience, || settings(&conn, options)).map_err(|e| explain(path, &e, patience))?;
+    let mode = patiently(patience, || settings(&conn, options)).map_err(|e| explain(path, &e, patience))?;
+    if mode != "wal" {
+        let why = format!(
+            "its file system allows no write-ahead log (journal mode {mode}); put it on a local disk"
+        );
+        return Err(Error::CannotOpen { path: path.clone(), why });
+    }
     migrate::up(&mut conn, path).map_err(|e| explain(path, &e, patience))??;
     limit(&conn, options).map_err(|e| explain(path, &e, patience))?;
     Ok(conn)
+}
+
+/// What the file says of itself, at one moment: another process may be making its schema just now.
+fn snapshot(conn: &Connection) -> rusqlite::Result<migrate::Found> {
+    let tx = conn.unchecked_transaction()?;
+    let found = migrate::look(&tx)?;
+    tx.commit()?;
+    Ok(found)
 }
 
 /// Plans a statement once, for all values it will be bound to. Without this SQLite looks at the values of a `LIMIT ?` and
@@ -93,8 +107,9 @@ fn directory_of(path: &Path) -> PathBuf {
     }
 }
 
-fn settings(conn: &Connection, options: &Options) -> rusqlite::Result<()> {
-    conn.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))?;
+/// Sets what holds for the connection; gives the journal mode that the file allowed.
+fn settings(conn: &Connection, options: &Options) -> rusqlite::Result<String> {
+    let mode = conn.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))?;
     conn.pragma_update(None, "synchronous", options.synchronous.as_str())?;
     conn.pragma_update(None, "cache_size", -WRITER_CACHE_KIB)?;
     conn.pragma_update(None, "temp_store", "memory")?;
@@ -103,7 +118,7 @@ fn settings(conn: &Connection, options: &Options) -> rusqlite::Result<()> {
     conn.pragma_update_and_check(None, "journal_size_limit", LOG_BYTES_KEPT, |_| Ok(()))?;
     plan_once(conn)?;
     conn.set_prepared_statement_cache_capacity(128);
-    Ok(())
+    Ok(mode)
 }
 
 fn limit(conn: &Connection, options: &Options) -> rusqlite::Result<()> {

@@ -199,7 +199,8 @@ impl Desk {
                 self.commit(second);
             }
             Err(failure) => {
-                tracing::warn!(error = %failure.error, file = %self.file, calls = group.len(), "write failed");
+                // Its callers are told, and know whether it matters.
+                tracing::debug!(error = %failure.error, file = %self.file, calls = group.len(), "write failed");
                 group.iter_mut().for_each(|call| call.answer(Some(&failure.error)));
             }
         }
@@ -215,7 +216,10 @@ impl Desk {
         let error = match done {
             Ok(Ok(woken)) => return Ok(woken),
             Ok(Err(error)) => meaning(&error, &self.file),
-            Err(_) => Error::Refused { why: format!("a bug in the store {}: a step panicked", self.file) },
+            Err(_) => {
+                tracing::error!(file = %self.file, "a step panicked");
+                Error::Refused { why: format!("a bug in the store {}: a step panicked", self.file) }
+            }
         };
         // Some failures have ended the transaction already.
         if !self.conn.is_autocommit()
