@@ -36,8 +36,8 @@ const GROUP_TASKS_MAX: usize = 1_000;
 const CROWD_CALLS_MIN: usize = 4;
 
 /// How often the writer lets others run while the callers of the last group come back, without one coming. On an idle
-/// processor that is some ten microseconds; on a busy one it is the callers who run meanwhile.
-const YIELDS_MAX: u32 = 32;
+/// processor that is less than a tenth of a millisecond; on a busy one it is the callers who run meanwhile.
+const YIELDS_MAX: u32 = 256;
 
 /// A call on its way through the writer.
 trait Call: Send {
