@@ -38,9 +38,9 @@ fn main() -> ExitCode {
 
 fn run(arguments: Arguments) -> Result<(), Failure> {
     trace(&arguments.command);
+    let place = Place::of(&arguments.common)?;
     let runtime = tokio::runtime::Runtime::new()
         .map_err(|why| Failure::Failed(format!("the system gives no threads: {why}")))?;
-    let place = Place::of(&arguments.common);
     let mut out = Output::new(arguments.common.json);
     let done = runtime.block_on(Box::pin(command::run(arguments.command, &place, &mut out)));
     // What still waits here waits for a terminal or a pipe, and ends with the process.

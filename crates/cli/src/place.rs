@@ -3,6 +3,7 @@
 //! Invariant: only a command that enqueues makes a store; to all others one that is not there is a failure.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use poolwright::core::settings::NoSettings;
@@ -50,18 +51,21 @@ pub(crate) struct Open {
 }
 
 impl Place {
-    /// As the options say; an empty variable says nothing.
-    pub(crate) fn of(common: &Common) -> Self {
-        let said = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
-        let named = common.config.clone().filter(|name| !name.is_empty()).map(PathBuf::from);
+    /// As the options say.
+    ///
+    /// An empty one is refused: it comes from a script whose variable is not set, and the default in its stead would be
+    /// a store that nobody meant.
+    pub(crate) fn of(common: &Common) -> Result<Self, Failure> {
+        refuse_empty(common)?;
+        let named = common.config.clone().map(PathBuf::from);
         // A file that cannot be looked at is tried, so that reading it tells why.
         let here = || Path::new(FILE).try_exists().unwrap_or(true).then(|| PathBuf::from(FILE));
-        Self {
+        Ok(Self {
             is_named: named.is_some(),
             file: named.or_else(here),
-            broker: said(&common.broker).unwrap_or_else(|| BROKER.to_owned()),
-            ledger: said(&common.ledger),
-        }
+            broker: common.broker.clone().unwrap_or_else(|| BROKER.to_owned()),
+            ledger: common.ledger.clone(),
+        })
     }
 
     /// The file of queues; none stands for the built-in preset.
@@ -214,6 +218,22 @@ impl Open {
             ))),
             None => Ok(self.inspector().dead_letters(self.stores.ledger.clone())),
         }
+    }
+}
+
+fn refuse_empty(common: &Common) -> Result<(), Failure> {
+    let is_empty = |text: &Option<String>| text.as_deref().is_some_and(|text| text.trim().is_empty());
+    let file_is_empty = common.config.as_deref().is_some_and(OsStr::is_empty);
+    let said = [
+        (is_empty(&common.broker), "--broker", "POOLWRIGHT_BROKER_URL", "URL"),
+        (is_empty(&common.ledger), "--ledger", "POOLWRIGHT_LEDGER_URL", "URL"),
+        (file_is_empty, "--config", "POOLWRIGHT_CONFIG", "file"),
+    ];
+    match said.into_iter().find(|(is_empty, ..)| *is_empty) {
+        Some((_, option, variable, what)) => Err(Failure::Misused(format!(
+            "{option} or {variable} is empty, expected a {what}; leave out the option and unset the variable to use the default"
+        ))),
+        None => Ok(()),
     }
 }
 

@@ -60,3 +60,25 @@ fn options_of_every_command_may_stand_anywhere() {
     stage.run(&["queues", "--json", "--broker", "sqlite://a.db"]).ok().json();
     assert_eq!(stage.names(), ["a.db"]);
 }
+
+#[test]
+fn an_empty_place_is_refused_and_not_replaced_by_the_default() {
+    let stage = Stage::new();
+    let enqueue = ["enqueue", "document:process", "--payload", "{}"];
+    let places = [
+        ("--broker", "POOLWRIGHT_BROKER_URL"),
+        ("--ledger", "POOLWRIGHT_LEDGER_URL"),
+        ("--config", "POOLWRIGHT_CONFIG"),
+    ];
+    for (option, variable) in places {
+        let why = format!("{option} or {variable} is empty, expected a ");
+        stage.run(&[&enqueue[..], &[option, ""]].concat()).misused().says(&why);
+        stage.run_in(&[(variable, "")], &enqueue).misused().says(&why);
+    }
+    assert!(stage.names().is_empty());
+    // An option that says something has the last word over an empty variable.
+    stage
+        .run_in(&[("POOLWRIGHT_BROKER_URL", "")], &[&enqueue[..], &["--broker", "sqlite:a.db"]].concat())
+        .ok();
+    assert_eq!(stage.names(), ["a.db"]);
+}
