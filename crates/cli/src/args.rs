@@ -137,7 +137,7 @@ pub(crate) struct Search {
     #[arg(required = true)]
     pub(crate) words: Vec<String>,
     /// Show so many places at most.
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = value_parser!(u32).range(1..=1000), allow_negative_numbers = true)]
     pub(crate) limit: u32,
 }
 
@@ -173,7 +173,7 @@ pub(crate) struct TaskOptions {
     #[arg(long)]
     pub(crate) id: Option<String>,
     /// Refuse it while an equal task waits or runs, for so long at most.
-    #[arg(long, value_name = "DURATION", value_parser = value::duration)]
+    #[arg(long, value_name = "DURATION", value_parser = value::lock)]
     pub(crate) unique_for: Option<Duration>,
     /// Keep it so long after success.
     #[arg(long, value_name = "DURATION", value_parser = value::duration)]
@@ -182,7 +182,7 @@ pub(crate) struct TaskOptions {
     #[arg(long, value_name = "KEY=VALUE", value_parser = value::header)]
     pub(crate) header: Vec<(String, String)>,
     /// Try it again so often after a failure.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) max_retry: Option<u32>,
     /// Let one attempt take so long at most; `0s` sets no limit.
     #[arg(long, value_name = "DURATION", value_parser = value::duration)]
@@ -200,7 +200,7 @@ pub(crate) struct Tasks {
     #[arg(long, value_parser = PossibleValuesParser::new(State::ALL.map(State::as_str)).try_map(|word| word.parse::<State>()))]
     pub(crate) state: State,
     /// Show so many at most.
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = value_parser!(u32).range(1..=1000), allow_negative_numbers = true)]
     pub(crate) limit: u32,
     /// Go on where an earlier page ended.
     #[arg(long)]
@@ -244,7 +244,7 @@ pub(crate) struct History {
     #[command(flatten)]
     pub(crate) at: QueueAt,
     /// So many days (UTC), today first.
-    #[arg(long, value_name = "N", default_value_t = 14, value_parser = value_parser!(u32).range(1..=366))]
+    #[arg(long, value_name = "N", default_value_t = 14, value_parser = value_parser!(u32).range(1..=366), allow_negative_numbers = true)]
     pub(crate) days: u32,
 }
 
@@ -296,7 +296,7 @@ pub(crate) struct ListLetters {
     #[command(flatten)]
     pub(crate) filter: LetterFilter,
     /// Show so many at most.
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = value_parser!(u32).range(1..=200))]
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = value_parser!(u32).range(1..=200), allow_negative_numbers = true)]
     pub(crate) limit: u32,
     /// Only those older than this one.
     #[arg(long, value_name = "ID", value_parser = value_parser!(i64).range(1..))]

@@ -82,3 +82,19 @@ fn an_empty_place_is_refused_and_not_replaced_by_the_default() {
         .ok();
     assert_eq!(stage.names(), ["a.db"]);
 }
+
+#[test]
+fn numbers_that_no_option_takes_are_refused_with_what_it_takes() {
+    let stage = Stage::new();
+    let refused = |args: &str, why: &str| {
+        let args: Vec<&str> = args.split(' ').collect();
+        stage.run(&args).misused().says("invalid value '").says(why);
+    };
+    refused("enqueue document:process --payload {} --max-retry -1", "-1 is not in 0..=4294967295");
+    refused("enqueue document:process --payload {} --unique-for 0s", "a unique lock lasts at least 1 s");
+    refused("tasks default --state pending --limit -1", "-1 is not in 1..=1000");
+    refused("history default --days -1", "-1 is not in 1..=366");
+    refused("dead-letters list --limit -1", "-1 is not in 1..=200");
+    refused("demo search word --limit -1", "-1 is not in 1..=1000");
+    assert!(stage.names().is_empty());
+}
