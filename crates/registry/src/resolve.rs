@@ -89,6 +89,7 @@ impl<T> Deref for Resolved<T> {
 pub struct Loader<'a> {
     settings: &'a dyn SettingsSource,
     env: &'a dyn Fn(&str) -> Option<String>,
+    names: &'a dyn Fn() -> Vec<String>,
 }
 
 impl fmt::Debug for Loader<'_> {
@@ -107,14 +108,16 @@ impl<'a> Loader<'a> {
     /// A loader that overrides nothing.
     #[must_use]
     pub fn new() -> Self {
-        Self { settings: &NoSettings, env: &|_| None }
+        Self { settings: &NoSettings, env: &|_| None, names: &Vec::new }
     }
 
     /// A loader that asks the environment of this process.
     #[must_use]
     pub fn from_process() -> Self {
         // A value that is no Unicode becomes one that is no number either, and is warned about as such.
-        Self::new().env(&|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()))
+        Self::new()
+            .env(&|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()))
+            .env_names(&|| std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()).collect())
     }
 
     /// Asks these settings first.
@@ -123,10 +126,18 @@ impl<'a> Loader<'a> {
         Self { settings, ..self }
     }
 
-    /// Asks this for environment variables.
+    /// Asks this for environment variables. Names that were listed before belong to another environment and are
+    /// forgotten.
     #[must_use]
     pub fn env(self, env: &'a dyn Fn(&str) -> Option<String>) -> Self {
-        Self { env, ..self }
+        Self { env, names: &Vec::new, ..self }
+    }
+
+    /// Asks this which environment variables there are, to warn of one that is meant for a pool which does not exist.
+    /// Call it after [`env`](Self::env). Default: none are known, and nothing is warned of.
+    #[must_use]
+    pub fn env_names(self, names: &'a dyn Fn() -> Vec<String>) -> Self {
+        Self { names, ..self }
     }
 
     /// Reads a file.
@@ -149,6 +160,14 @@ impl<'a> Loader<'a> {
     /// [`Error::Refused`] with every mistake in it.
     pub fn parse(&self, name: &str, text: &str) -> Result<(Topology, Vec<Warning>), Error> {
         check::parse(self, name, text)
+    }
+
+    /// The environment variables that are set to something, in the order of their names.
+    pub(crate) fn set_variables(&self) -> Vec<String> {
+        let mut names = (self.names)();
+        names.retain(|name| self.ask(&Origin::Env(name.clone())).is_some());
+        names.sort();
+        names
     }
 
     fn ask(&self, source: &Origin) -> Option<String> {

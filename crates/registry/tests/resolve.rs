@@ -77,6 +77,43 @@ fn blank_overrides_say_nothing_and_quoted_numbers_are_numbers() {
 }
 
 #[test]
+fn a_variable_for_a_pool_that_does_not_exist_is_warned_of() {
+    let file = FILE.replace("\"CORE_WORKERS\"", "\"POOLWRIGHT_POOL_ALL_WORKERS\"");
+    let warned = |names: &[&str], value: &str| -> Vec<String> {
+        let list = || names.iter().map(|name| (*name).to_owned()).collect();
+        let env = |name: &str| names.contains(&name).then(|| value.to_owned());
+        let loader = Loader::new().env(&env).env_names(&list);
+        let (_, warnings) = loader.parse("queues.toml", &file).unwrap();
+        warnings.iter().map(ToString::to_string).collect()
+    };
+    let near = "POOLWRIGHT_POOL_CROE_1_WORKERS";
+    let far = "POOLWRIGHT_POOL_MAIL_WORKERS";
+    assert_eq!(
+        warned(&[near, far], "6"),
+        [
+            format!("variable `{near}` is set, and no pool obeys it, did you mean `{OURS}`?"),
+            format!("variable `{far}` is set, and no pool obeys it"),
+        ]
+    );
+    // A pool's own, a declared one, and what has another form.
+    let obeyed = [OURS, "POOLWRIGHT_POOL_ALL_WORKERS"];
+    assert_eq!(warned(&obeyed, "6"), [""; 0]);
+    assert_eq!(warned(&["POOLWRIGHT_POOL_WORKERS", "POOLWRIGHT_POOLS", "MAIL_WORKERS"], "6"), [""; 0]);
+    // What is blank says nothing.
+    assert_eq!(warned(&[near], " "), [""; 0]);
+}
+
+#[test]
+fn another_environment_forgets_the_names_of_the_first() {
+    let name = "POOLWRIGHT_POOL_MAIL_WORKERS";
+    let names = || vec![name.to_owned()];
+    let all = |_: &str| Some("6".to_owned());
+    let loader = Loader::new().env_names(&names).env(&all);
+    let (_, warnings) = loader.parse("queues.toml", FILE).unwrap();
+    assert!(!warnings.iter().any(|warning| warning.message.contains(name)), "{warnings:?}");
+}
+
+#[test]
 fn a_timeout_in_force_moves_the_stale_threshold() {
     let stale = |env: &[(&str, &str)]| {
         let (topology, warnings) = load(&[], env);

@@ -8,8 +8,13 @@ use crate::file::node::{Entry, Node, Span};
 use crate::file::{Got, View};
 use crate::problem::Fault;
 use crate::resolve::{resolve, sources};
+use crate::suggest::{nearest, quote};
 use crate::topology::{Pool, Queue, Weighted};
 use crate::words::Borrow;
+
+/// What the variables of pools begin and end with.
+const VARIABLE_START: &str = "POOLWRIGHT_POOL_";
+const VARIABLE_END: &str = "_WORKERS";
 
 /// A pool as the file has it.
 pub(super) struct Plan<'v> {
@@ -71,6 +76,7 @@ fn claims(entries: &[Entry]) -> Vec<Claim<'_>> {
 
 pub(super) fn read(root: &View<'_>, plans: &[Plan<'_>], queues: &[Arc<Queue>]) -> Vec<Arc<Pool>> {
     variables_differ(root, plans);
+    variables_reach_a_pool(root, plans);
     plans.iter().filter_map(|plan| pool(plan, queues)).map(Arc::new).collect()
 }
 
@@ -127,12 +133,34 @@ fn weighted(claims: &[Claim<'_>], queues: &[Arc<Queue>]) -> Vec<Weighted> {
 
 /// `POOLWRIGHT_POOL_<NAME>_WORKERS`: upper case, `_` for everything that is neither letter nor digit.
 pub(super) fn variable_of(pool: &PoolName) -> String {
-    let name: String = pool
-        .as_str()
-        .chars()
-        .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' })
-        .collect();
-    format!("POOLWRIGHT_POOL_{name}_WORKERS")
+    variable_named(&part_of(pool))
+}
+
+fn variable_named(part: &str) -> String {
+    format!("{VARIABLE_START}{part}{VARIABLE_END}")
+}
+
+fn part_of(pool: &PoolName) -> String {
+    let part = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
+    pool.as_str().chars().map(part).collect()
+}
+
+/// Warns of a variable that has the form of a pool's and is no pool's: who set it believes that it works.
+fn variables_reach_a_pool(root: &View<'_>, plans: &[Plan<'_>]) {
+    let parts: Vec<String> = plans.iter().map(|plan| part_of(&plan.name)).collect();
+    let declares = |plan: &Plan<'_>, name: &str| {
+        plan.view.own("env").is_some_and(|env| matches!(&env.node, Node::Text(said) if **said == *name))
+    };
+    for variable in root.session.loader.set_variables() {
+        let part = variable.strip_prefix(VARIABLE_START).and_then(|rest| rest.strip_suffix(VARIABLE_END));
+        let Some(part) = part else { continue };
+        if parts.iter().any(|pool| pool == part) || plans.iter().any(|plan| declares(plan, &variable)) {
+            continue;
+        }
+        let near = nearest(part, parts.iter().map(String::as_str)).map(variable_named);
+        let hint = near.map_or_else(String::new, |near| format!(", did you mean {}?", quote(&near)));
+        root.session.warn(format!("variable {} is set, and no pool obeys it{hint}", quote(&variable)));
+    }
 }
 
 fn variables_differ(root: &View<'_>, plans: &[Plan<'_>]) {
