@@ -91,6 +91,7 @@ macro_rules! cases {
                 a_take_over_alone_uses_nothing
                 a_take_over_takes_the_earliest_expired_within_its_limit
                 a_take_over_that_comes_too_late_takes_nothing
+                a_lease_from_a_clock_that_was_ahead_is_taken_over
                 a_take_over_looks_at_the_named_queues_only_paused_or_not
                 a_result_is_kept_with_the_running_task
                 progress_is_noted_and_brought_within_its_bounds
@@ -300,7 +301,7 @@ macro_rules! cases {
             limits {
                 a_delay_without_end_waits_for_ever
                 a_retry_without_end_waits_for_ever
-                a_lease_without_end_is_never_taken_over
+                a_lease_without_end_overflows_nothing_and_is_no_lease
                 a_retention_without_end_keeps_for_ever
                 a_lock_without_end_is_held_for_ever
                 limits_without_end_come_out_as_long_ones

@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
+use poolwright_broker::LEASE_MAX;
+
 use crate::Problem;
 
 /// How a worker behaves. What the file of queues says about pools and types is not here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     /// How long a claimed task is ours without a sign of life; leases are extended at a third of it, and a task whose
-    /// worker died is taken over about a second after it. Default: 10 s.
+    /// worker died is taken over about a second after it. At most [`LEASE_MAX`]. Default: 10 s.
     pub lease: Duration,
     /// How long a handler has to return after its token fired (timeout, cancel, lost lease, stop). The guard of the
     /// middleware drops it then. Default: 5 s.
@@ -110,6 +112,8 @@ impl Options {
                 problems.push(Problem::BadOption { option, rule });
             }
         };
+        // A store takes a longer one for what a wrong clock wrote, and gives the task to the next.
+        demand(self.lease <= LEASE_MAX, "lease", "must not be longer than an hour");
         demand(self.beat_lasts > self.beat_every, "beat_lasts", "must be longer than beat_every");
         demand(self.backoff_max >= self.backoff_min, "backoff_max", "must not be shorter than backoff_min");
         demand(self.threads_max > 0, "threads_max", "must be at least 1");
@@ -130,5 +134,8 @@ mod tests {
             names,
             ["option lease must be longer than zero", "option beat_lasts must be longer than beat_every"]
         );
+        let long = Options { lease: LEASE_MAX + Duration::from_micros(1), ..Options::default() };
+        let names: Vec<_> = long.problems().iter().map(ToString::to_string).collect();
+        assert_eq!(names, ["option lease must not be longer than an hour"]);
     }
 }

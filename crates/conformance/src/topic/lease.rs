@@ -1,6 +1,6 @@
 //! Leases: whose a task is, until when, and who takes it over.
 
-use poolwright_broker::{Error, Extension, Held, TakeOver};
+use poolwright_broker::{Error, Extension, Held, LEASE_MAX, TakeOver};
 use poolwright_core::{Charge, Class, Settlement, State, TaskRecord, Timestamp, Token};
 
 use crate::Outcome;
@@ -162,6 +162,34 @@ pub(crate) async fn a_take_over_that_comes_too_late_takes_nothing(s: Stage<'_>) 
     assert!(s.broker().take_over(request(asked)).await?.is_empty());
     assert_eq!(s.the("a").await?.token, taken.token);
     assert_eq!(ids(&s.broker().take_over(request(s.now())).await?), ["a"], "in time is in time");
+    Ok(())
+}
+
+/// The clock of a case never goes back. A lease that nobody may ask for stands for one from before a clock was set back.
+pub(crate) async fn a_lease_from_a_clock_that_was_ahead_is_taken_over(s: Stage<'_>) -> Outcome {
+    let mut lost = Vec::new();
+    for (id, lease) in [
+        ("day", secs(25 * 3_600)),
+        ("hours", LEASE_MAX + secs(2 * 3_600)),
+        ("longest", LEASE_MAX),
+        ("expired", secs(10)),
+    ] {
+        let taken = s.running(task(id)).await?;
+        s.extend(&taken, lease).await?;
+        lost.push(taken);
+    }
+    s.elapse(20).await;
+    let request =
+        |limit| TakeOver { queues: queues(&[QUEUE]), limit, lease: LEASE, not_after: Timestamp::MAX };
+    assert_eq!(ids(&s.broker().take_over(request(2)).await?), ["expired", "hours"]);
+    let taken = s.broker().take_over(request(9)).await?;
+    assert_eq!(ids(&taken), ["day"], "the longest lease there is lasts");
+    let expected = TaskRecord { lease_until: Some(s.now() + LEASE), ..lost[0].clone() };
+    assert_same(&taken[0], &expected);
+    assert_eq!(s.the("day").await?, taken[0], "what was taken over is what is stored");
+    assert!(s.take_over().await?.is_empty(), "each has a lease by the right clock again");
+    assert_eq!(s.settle(&lost[0], complete()).await, Err(lease_lost("day")));
+    assert_eq!(s.settle(&lost[2], complete()).await?.state, None);
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 //! What time does to tasks: due, expired, too old.
 
-use poolwright_broker::{ArchiveLimits, Swept};
+use poolwright_broker::{ArchiveLimits, LEASE_MAX, Swept};
 use poolwright_core::{Chance, State, TaskId, TaskRecord, Timestamp, Token};
 
 use super::entry::Entry;
@@ -30,7 +30,7 @@ impl Queue {
         first(State::Scheduled).into_iter().chain(first(State::Retry)).min().cloned()
     }
 
-    /// Takes over tasks whose lease has expired, earliest first.
+    /// Takes over tasks whose lease has expired, earliest first, and then those whose lease no right clock can have written.
     pub(crate) fn take_over(
         &mut self,
         limit: usize,
@@ -38,7 +38,10 @@ impl Queue {
         now: Timestamp,
         chance: &Chance,
     ) -> Vec<TaskRecord> {
-        let expired = self.leases.iter().take_while(|(until, _)| *until <= now).take(limit);
+        let expired = self.leases.iter().take_while(|(until, _)| *until <= now);
+        let too_far: Vec<_> =
+            self.leases.iter().rev().take_while(|(until, _)| *until > now + LEASE_MAX).collect();
+        let expired = expired.chain(too_far.into_iter().rev()).take(limit);
         let expired: Vec<TaskId> = expired.map(|(_, id)| id.clone()).collect();
         let taken = expired.iter().map(|id| {
             let mut entry = self.lift(id).expect("what has a lease is stored");

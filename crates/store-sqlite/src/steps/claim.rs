@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use poolwright_broker::{Claim, ClaimReply, ClaimRequest, Lottery};
+use poolwright_broker::{Claim, ClaimReply, ClaimRequest, LEASE_MAX, Lottery};
 use poolwright_core::{QueueName, State, TaskRecord, Timestamp, Token};
 use rusqlite::params;
 
@@ -210,7 +210,8 @@ fn still_held(work: &mut Work<'_>, request: &ClaimRequest) -> rusqlite::Result<V
     Ok(held.into_iter().map(|(_, claim)| claim).collect())
 }
 
-/// Takes over an active task whose lease has expired: a new token and lease, everything else stays.
+/// Takes over active tasks whose lease has expired, or ends so far ahead that no right clock can have written it: a new
+/// token and lease, everything else stays.
 pub(crate) fn take_over(
     work: &mut Work<'_>,
     queue: i64,
@@ -221,12 +222,15 @@ pub(crate) fn take_over(
     let sql = concat!(
         "SELECT ",
         record_columns!(),
-        " FROM tasks WHERE queue = ?1 AND state = 1 AND at <= ?2 ORDER BY at, id LIMIT ?3"
+        " FROM tasks WHERE queue = ?1 AND state = 1 AND at > ?2 AND at <= ?3 ORDER BY at, id LIMIT ?4"
     );
     let (mut expired, mut poisons) = (Vec::new(), Vec::new());
-    {
+    let too_far = (work.now + LEASE_MAX).as_micros();
+    // Two ranges of one index; an OR would have it sorted.
+    for (after, until) in [(i64::MIN, work.now.as_micros()), (too_far, i64::MAX)] {
+        let found = u32::try_from(expired.len() + poisons.len()).unwrap_or(limit);
         let mut statement = work.conn.prepare_cached(sql)?;
-        let mut read = statement.query(params![queue, work.now.as_micros(), limit])?;
+        let mut read = statement.query(params![queue, after, until, limit - found])?;
         while let Some(row) = read.next()? {
             match rows::record(work.conn, row, name) {
                 Ok(stored) => expired.push(stored),

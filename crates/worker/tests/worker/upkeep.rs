@@ -1,11 +1,12 @@
 //! The loops: due tasks, dead workers, retention, and dead letters by every road.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use poolwright_broker::Inspect;
 use poolwright_conformance::builders;
-use poolwright_core::{BoxError, Class, DeadLetter, Policy, State};
+use poolwright_core::{BoxError, Class, Clock, DeadLetter, Policy, State, Timestamp};
 use poolwright_handler::{TaskCall, TaskService};
 use poolwright_worker::{Options, Router};
 use tower::service_fn;
@@ -109,6 +110,42 @@ async fn a_take_over_that_was_stuck_while_leases_ran_out_takes_nothing() {
         let status = running.until(|status| status.counts.completed == 1).await;
         assert_eq!((status.counts.crashed_taken_over, status.counts.lease_lost), (0, 0));
         assert_eq!(rig.play.starts_of("a"), 1);
+    })
+    .await;
+}
+
+/// A clock that is set back by five hours when `is_back` becomes true.
+#[derive(Debug, Default)]
+struct SetBack {
+    is_back: AtomicBool,
+}
+
+impl Clock for SetBack {
+    fn now(&self) -> Timestamp {
+        let hours = if self.is_back.load(Ordering::SeqCst) { 0 } else { 5 };
+        Timestamp::from_secs(1_000_000) + Duration::from_secs(hours * 3_600)
+    }
+}
+
+#[tokio::test]
+async fn when_the_clock_is_set_back_the_living_extend_before_anything_is_taken_over() {
+    safely(async {
+        let clock = Arc::new(SetBack::default());
+        let rig = Rig::on(clock.clone());
+        rig.enqueue([task("a", "wait").build()]).await;
+        // So long that nothing but the look for expired leases asks for an extension.
+        let options = Options { lease: Duration::from_secs(300), ..options() };
+        let server = rig.server(&[main_pool(1)]).clock(clock.clone()).options(options);
+        let running = server.start().unwrap();
+        rig.play.until(|play| play.on_stage("main") == 1).await;
+        rig.store.until_calls("take_over", 1).await;
+        let (looks, extends) = (rig.store.calls("take_over"), rig.store.calls("extend"));
+        clock.is_back.store(true, Ordering::SeqCst);
+        rig.store.until_calls("extend", extends + 1).await;
+        assert_eq!(rig.store.calls("take_over"), looks);
+        rig.play.drop_curtain();
+        let status = running.until(|status| status.counts.completed == 1).await;
+        assert_eq!((status.counts.crashed_taken_over, status.counts.lease_lost), (0, 0));
     })
     .await;
 }
