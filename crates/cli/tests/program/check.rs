@@ -125,3 +125,12 @@ fn the_schema_is_json_with_and_without_asking() {
     assert!(schema["properties"]["pools"].is_object());
     assert_eq!(stage.json(&["schema"]), schema);
 }
+
+#[test]
+fn a_variable_for_a_pool_that_is_not_there_is_warned_of() {
+    let stage = Stage::new();
+    let ran = stage.run_in(&[("POOLWRIGHT_POOL_COER_WORKERS", "3")], &["check"]).ok();
+    ran.says("`POOLWRIGHT_POOL_COER_WORKERS` is set, and no pool obeys it, did you mean `POOLWRIGHT_POOL_CORE_WORKERS`?");
+    let ran = stage.run_in(&[("POOLWRIGHT_POOL_CORE_WORKERS", "3")], &["check"]).ok();
+    assert!(!ran.stderr.contains("no pool obeys it"), "{ran:?}");
+}
