@@ -152,6 +152,24 @@ pub enum Error {
     /// The result store answered with an error.
     #[error("the library answered: {0}")]
     Library(#[from] rusqlite::Error),
+    /// A library that can be read and not written.
+    #[error("cannot write the library {path}: {detail}; make the file and its folder writable")]
+    UnwritableLibrary {
+        /// The file.
+        path: String,
+        /// What stands in the way.
+        detail: String,
+    },
+    /// A library that SQLite cannot read: another kind of file, a damaged one, or none that opens.
+    #[error(
+        "cannot use the library {path}: {detail}; delete it and run again, it is made anew from the files"
+    )]
+    BrokenLibrary {
+        /// The file.
+        path: String,
+        /// What SQLite said.
+        detail: String,
+    },
     /// A SQLite file, but not one of ours.
     #[error("{path} is a SQLite file of another program (application id {found:#010x}); name another file")]
     ForeignLibrary {
@@ -204,6 +222,7 @@ impl Error {
                 matches!(source.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied)
             }
             Self::Write { .. } | Self::Stopped | Self::Library(_) => false,
+            Self::UnwritableLibrary { .. } | Self::BrokenLibrary { .. } => false,
             Self::Orchestrator(_) | Self::Enqueue(_) | Self::Inspect(_) => false,
             _ => true,
         }
@@ -213,6 +232,20 @@ impl Error {
     #[must_use]
     pub fn leaves_unknown(&self) -> bool {
         matches!(self, Self::Read { .. } | Self::Stopped)
+    }
+
+    /// What the library answered, with its file named where the file is what is wrong.
+    pub(crate) fn of_library(self, path: &std::path::Path) -> Self {
+        use rusqlite::ErrorCode as Code;
+        let Self::Library(error) = self else { return self };
+        let (path, detail) = (path.display().to_string(), error.to_string());
+        match error.sqlite_error_code() {
+            Some(Code::ReadOnly) => Self::UnwritableLibrary { path, detail },
+            Some(Code::NotADatabase | Code::DatabaseCorrupt | Code::CannotOpen) => {
+                Self::BrokenLibrary { path, detail }
+            }
+            _ => Self::Library(error),
+        }
     }
 
     pub(crate) fn read(path: &std::path::Path, source: io::Error) -> Self {
@@ -276,6 +309,8 @@ mod tests {
         let busy =
             rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY), None);
         assert!(!Error::Library(busy).is_permanent());
+        let broken = Error::BrokenLibrary { path: "l".into(), detail: "malformed".into() };
+        assert!(!broken.is_permanent(), "no document is to blame");
         let gone = Error::Read { path: "a.md".into(), source: io::ErrorKind::NotFound.into() };
         assert!(gone.is_permanent() && gone.leaves_unknown());
     }

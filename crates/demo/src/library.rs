@@ -137,12 +137,16 @@ impl Library {
     /// Opens the file, making it and its folder if need be. Several processes may have it open.
     ///
     /// # Errors
-    /// When the folder or file cannot be made, is no SQLite file, belongs to another program, or is of a newer version
-    /// of this one.
+    /// When the folder or file cannot be made, cannot be written, is no SQLite file, belongs to another program, or is
+    /// of a newer version of this one.
     pub fn open(path: &Path) -> Result<Self, Error> {
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             std::fs::create_dir_all(folder).map_err(|e| Error::write(folder, e))?;
         }
+        Self::connect(path).map_err(|error| error.of_library(path))
+    }
+
+    fn connect(path: &Path) -> Result<Self, Error> {
         let mut writer = schema::connect(path)?;
         schema::prepare(&mut writer, path)?;
         let readers = Mutex::new(vec![schema::connect_to_read(path)?]);
@@ -180,6 +184,10 @@ impl Library {
 
     /// One transaction that takes the write lock at its begin, so that it never has to give up half-way.
     fn write<T>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<T, Error>) -> Result<T, Error> {
+        self.named(self.write_unnamed(work))
+    }
+
+    fn write_unnamed<T>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<T, Error>) -> Result<T, Error> {
         let mut connection = lock(&self.writer);
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let done = work(&transaction)?;
@@ -189,6 +197,10 @@ impl Library {
 
     /// One snapshot.
     fn read<T>(&self, work: impl FnOnce(&Connection) -> Result<T, Error>) -> Result<T, Error> {
+        self.named(self.read_unnamed(work))
+    }
+
+    fn read_unnamed<T>(&self, work: impl FnOnce(&Connection) -> Result<T, Error>) -> Result<T, Error> {
         let idle = lock(&self.readers).pop();
         let mut connection = idle.map_or_else(|| schema::connect_to_read(&self.path), Ok)?;
         let done = {
@@ -197,6 +209,11 @@ impl Library {
         };
         lock(&self.readers).push(connection);
         done
+    }
+
+    /// An error that is about the file says which file that is.
+    fn named<T>(&self, done: Result<T, Error>) -> Result<T, Error> {
+        done.map_err(|error| error.of_library(&self.path))
     }
 }
 

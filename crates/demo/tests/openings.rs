@@ -59,6 +59,38 @@ fn two_openings_of_one_file_see_each_other() {
     assert_eq!(one.counts().expect("counts").unfinished, 1);
 }
 
+fn broken(path: &Path, detail: &str) -> String {
+    let path = path.display();
+    format!(
+        "cannot use the library {path}: {detail}; delete it and run again, it is made anew from the files"
+    )
+}
+
+#[test]
+fn a_library_that_is_damaged_is_named_with_the_cure() {
+    let folder = tempfile::tempdir().expect("folder");
+    let path = folder.path().join("library.sqlite");
+    drop(Library::open(&path).expect("opens"));
+    // What tells of the tables is whole, and their rows are not.
+    let connection = rusqlite::Connection::open(&path).expect("opens");
+    let size: u32 = connection.pragma_query_value(None, "page_size", |row| row.get(0)).expect("has a size");
+    let roots: Vec<u32> = connection
+        .prepare("SELECT rootpage FROM sqlite_schema WHERE rootpage > 0")
+        .and_then(|mut roots| roots.query_map([], |row| row.get(0))?.collect())
+        .expect("has tables");
+    drop(connection);
+    let mut bytes = std::fs::read(&path).expect("reads");
+    for page in roots {
+        bytes[((page - 1) * size) as usize..(page * size) as usize].fill(0x5a);
+    }
+    std::fs::write(&path, bytes).expect("writes");
+    let library = Library::open(&path).expect("the tables are known");
+    let refused = library.counts().expect_err("damaged").to_string();
+    assert_eq!(refused, broken(&path, "database disk image is malformed"));
+    let refused = library.admit(&source(), &found("a.md")).expect_err("damaged").to_string();
+    assert_eq!(refused, broken(&path, "database disk image is malformed"));
+}
+
 #[test]
 fn files_that_are_not_ours_are_refused_with_the_cure() {
     let folder = tempfile::tempdir().expect("folder");
@@ -72,7 +104,14 @@ fn files_that_are_not_ours_are_refused_with_the_cure() {
     let text = folder.path().join("text.sqlite");
     std::fs::write(&text, "This is no database, only text that is long enough to be looked at.".repeat(20))
         .expect("writes");
-    assert!(refusal(&text).starts_with("the library answered: "), "{}", refusal(&text));
+    assert_eq!(refusal(&text), broken(&text, "file is not a database"));
+    let directory = folder.path().join("directory.sqlite");
+    std::fs::create_dir(&directory).expect("makes");
+    let refused = refusal(&directory);
+    assert!(
+        refused.starts_with(&format!("cannot use the library {}: unable to open", directory.display())),
+        "{refused}"
+    );
     let newer = folder.path().join("newer.sqlite");
     drop(Library::open(&newer).expect("opens"));
     rusqlite::Connection::open(&newer).expect("opens").pragma_update(None, "user_version", 9).expect("sets");

@@ -161,6 +161,7 @@ pub(super) fn connect_to_read(path: &Path) -> Result<Connection, Error> {
 
 /// Makes the tables in a new file; refuses a file that is not ours or too new.
 pub(super) fn prepare(connection: &mut Connection, path: &Path) -> Result<(), Error> {
+    refuse_read_only(connection, path)?;
     // One transaction from the first look on: another process may be making the tables right now.
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     refuse_foreign(&transaction, path)?;
@@ -171,6 +172,15 @@ pub(super) fn prepare(connection: &mut Connection, path: &Path) -> Result<(), Er
     }
     transaction.commit()?;
     switch_to_log(connection)
+}
+
+/// SQLite opens a file that it may not write all the same, and says so only at the first write, in the midst of a run.
+fn refuse_read_only(connection: &Connection, path: &Path) -> Result<(), Error> {
+    if connection.is_readonly("main")? {
+        let (path, detail) = (path.display().to_string(), "it is read-only".to_owned());
+        return Err(Error::UnwritableLibrary { path, detail });
+    }
+    Ok(())
 }
 
 /// Turns the write-ahead log on. This one lock is refused without waiting when others open the file too; then a write
@@ -205,4 +215,24 @@ fn refuse_foreign(connection: &Connection, path: &Path) -> Result<(), Error> {
 
 fn version(connection: &Connection) -> Result<i32, Error> {
     Ok(connection.pragma_query_value(None, "user_version", |row| row.get(0))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::OpenFlags;
+
+    use super::*;
+
+    #[test]
+    fn a_library_that_cannot_be_written_is_refused_at_opening() {
+        let folder = tempfile::tempdir().expect("folder");
+        let path = folder.path().join("library.sqlite");
+        prepare(&mut connect(&path).expect("opens"), &path).expect("makes the tables");
+        // What SQLite gives of a file without the permission to write; root has it always.
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY;
+        let mut connection = Connection::open_with_flags(&path, flags).expect("opens");
+        let refusal = prepare(&mut connection, &path).expect_err("refused").to_string();
+        let start = format!("cannot write the library {}: it is read-only; make", path.display());
+        assert!(refusal.starts_with(&start), "{refusal}");
+    }
 }
