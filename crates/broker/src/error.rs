@@ -70,13 +70,13 @@ pub enum Error {
         /// What and why.
         what: String,
     },
-    /// The store will not do it now or ever: a newer version, a read-only file, a full disk, a closed store.
+    /// The store will not do it, now or later: a newer version, a read-only file, a closed store.
     #[error("the store refuses: {why}")]
     Refused {
         /// Why, and the cure.
         why: String,
     },
-    /// The store cannot be reached or did not answer. It may or may not have done it.
+    /// The store cannot be reached, did not answer or has no room. It may or may not have done it.
     #[error("the store is unavailable: {why}")]
     Unavailable {
         /// Why.

@@ -96,42 +96,18 @@ pub trait DeadLetterSink: Send + Sync {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
-    use crate::{QueueName, State, TaskId};
+    use crate::{NewTask, QueueName, State, TaskId};
 
     fn task(retried: u32, crashes: u32, token: Option<[u8; 16]>) -> TaskRecord {
+        let (queue, id) = (QueueName::new("q").unwrap(), TaskId::new("a").unwrap());
+        let new = NewTask { max_retry: 3, ..NewTask::new(queue, id, TypeName::new("x:y").unwrap(), "") };
         TaskRecord {
-            key: TaskKey::new(QueueName::new("q").unwrap(), TaskId::new("a").unwrap()),
-            task_type: TypeName::new("x:y").unwrap(),
             state: State::Archived,
-            payload: Bytes::new(),
-            headers: Headers::new(),
-            max_retry: 3,
             retried,
-            deferrals: 0,
             crashes,
-            timeout: Duration::ZERO,
-            deadline: None,
-            retention: Duration::ZERO,
-            unique: None,
-            subjects: Vec::new(),
-            scopes: Vec::new(),
-            tenant: None,
-            enqueued_at: Timestamp::EPOCH,
-            pending_since: None,
-            due: None,
-            started_at: None,
-            lease_until: None,
             token: token.map(Token::from_bytes),
-            failed: None,
-            completed_at: None,
-            expires_at: None,
-            result: None,
-            progress: None,
-            cancel_requested: false,
-            runs_again: false,
+            ..TaskRecord::stored(new, Timestamp::EPOCH)
         }
     }
 

@@ -226,6 +226,43 @@ pub struct Failure {
 }
 
 impl TaskRecord {
+    /// A task to which nothing has happened, stored at `now`: scheduled when it has a due time, else pending.
+    #[must_use]
+    pub fn stored(task: NewTask, now: Timestamp) -> Self {
+        let due = task.when.due(now);
+        Self {
+            key: task.key,
+            task_type: task.task_type,
+            state: if due.is_some() { State::Scheduled } else { State::Pending },
+            payload: task.payload,
+            headers: task.headers,
+            max_retry: task.max_retry,
+            retried: 0,
+            deferrals: 0,
+            crashes: 0,
+            timeout: task.timeout,
+            deadline: task.deadline,
+            retention: task.retention,
+            unique: task.unique,
+            subjects: task.subjects,
+            scopes: task.scopes,
+            tenant: task.tenant,
+            enqueued_at: now,
+            pending_since: due.is_none().then_some(now),
+            due,
+            started_at: None,
+            lease_until: None,
+            token: None,
+            failed: None,
+            completed_at: None,
+            expires_at: None,
+            result: None,
+            progress: None,
+            cancel_requested: false,
+            runs_again: false,
+        }
+    }
+
     /// The facts that [`crate::verdict::judge`] wants of this attempt.
     #[must_use]
     pub fn attempt(&self) -> crate::Attempt {

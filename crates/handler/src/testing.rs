@@ -50,35 +50,12 @@ pub fn task(payload: &impl Payload) -> Result<TaskRecord, BoxError> {
 #[must_use]
 pub fn claimed(task: NewTask, now: Timestamp) -> TaskRecord {
     TaskRecord {
-        key: task.key,
-        task_type: task.task_type,
         state: State::Active,
-        payload: task.payload,
-        headers: task.headers,
-        max_retry: task.max_retry,
-        retried: 0,
-        deferrals: 0,
-        crashes: 0,
-        timeout: task.timeout,
-        deadline: task.deadline,
-        retention: task.retention,
-        unique: task.unique,
-        subjects: task.subjects,
-        scopes: task.scopes,
-        tenant: task.tenant,
-        enqueued_at: now,
         pending_since: None,
         due: None,
         started_at: Some(now),
-        lease_until: None,
         token: Some(Token::from_bytes(*b"made for a test.")),
-        failed: None,
-        completed_at: None,
-        expires_at: None,
-        result: None,
-        progress: None,
-        cancel_requested: false,
-        runs_again: false,
+        ..TaskRecord::stored(task, now)
     }
 }
 

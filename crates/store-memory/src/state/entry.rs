@@ -29,38 +29,7 @@ pub(crate) struct Entry {
 impl Entry {
     /// A task to which nothing has happened: scheduled when it has a due time, else pending at `position`.
     pub(crate) fn new(task: NewTask, now: Timestamp, position: i64) -> Self {
-        let due = task.when.due(now);
-        let record = TaskRecord {
-            key: task.key,
-            task_type: task.task_type,
-            state: if due.is_some() { State::Scheduled } else { State::Pending },
-            payload: task.payload,
-            headers: task.headers,
-            max_retry: task.max_retry,
-            retried: 0,
-            deferrals: 0,
-            crashes: 0,
-            timeout: task.timeout,
-            deadline: task.deadline,
-            retention: task.retention,
-            unique: task.unique,
-            subjects: task.subjects,
-            scopes: task.scopes,
-            tenant: task.tenant,
-            enqueued_at: now,
-            pending_since: due.is_none().then_some(now),
-            due,
-            started_at: None,
-            lease_until: None,
-            token: None,
-            failed: None,
-            completed_at: None,
-            expires_at: None,
-            result: None,
-            progress: None,
-            cancel_requested: false,
-            runs_again: false,
-        };
+        let record = TaskRecord::stored(task, now);
         Self {
             record,
             position,

@@ -104,43 +104,15 @@ fn overtime(task: &TaskRecord, fate: &str) -> String {
 mod tests {
     use std::time::Duration;
 
-    use bytes::Bytes;
-    use poolwright_core::{Headers, QueueName, State, TaskError, TaskId, TaskKey, Timestamp, TypeName};
+    use poolwright_core::{NewTask, QueueName, State, TaskError, TaskId, Timestamp, TypeName};
 
     use super::*;
 
     fn task() -> TaskRecord {
-        TaskRecord {
-            key: TaskKey::new(QueueName::new("q").unwrap(), TaskId::new("a").unwrap()),
-            task_type: TypeName::new("x:y").unwrap(),
-            state: State::Active,
-            payload: Bytes::new(),
-            headers: Headers::new(),
-            max_retry: 3,
-            retried: 0,
-            deferrals: 0,
-            crashes: 0,
-            timeout: Duration::from_secs(60),
-            deadline: None,
-            retention: Duration::ZERO,
-            unique: None,
-            subjects: Vec::new(),
-            scopes: Vec::new(),
-            tenant: None,
-            enqueued_at: Timestamp::EPOCH,
-            pending_since: None,
-            due: None,
-            started_at: None,
-            lease_until: None,
-            token: None,
-            failed: None,
-            completed_at: None,
-            expires_at: None,
-            result: None,
-            progress: None,
-            cancel_requested: false,
-            runs_again: false,
-        }
+        let (queue, id) = (QueueName::new("q").unwrap(), TaskId::new("a").unwrap());
+        let mut new = NewTask::new(queue, id, TypeName::new("x:y").unwrap(), "");
+        (new.max_retry, new.timeout) = (3, Duration::from_secs(60));
+        TaskRecord { state: State::Active, pending_since: None, ..TaskRecord::stored(new, Timestamp::EPOCH) }
     }
 
     /// The end in a word: a class, or one of the words of the table.
