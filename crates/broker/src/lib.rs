@@ -61,7 +61,7 @@ pub use lottery::Lottery;
 pub use server::{PoolBeat, RunningTask, ServerBeat, ServerId};
 pub use signal::{Cancel, CancelFeed, Signal, Watch};
 pub use submit::{Enqueued, How, Submit};
-pub use upkeep::{ArchiveLimits, LEASE_MAX, Promoted, Reconciled, Swept, TakeOver, Upkeep};
+pub use upkeep::{ArchiveLimits, LEASE_AHEAD_MAX, LEASE_MAX, Promoted, Reconciled, Swept, TakeOver, Upkeep};
 
 use poolwright_core::Timestamp;
 

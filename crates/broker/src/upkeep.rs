@@ -7,8 +7,14 @@ use poolwright_core::{QueueName, TaskRecord, Timestamp};
 use crate::{Held, Reply, ServerBeat, ServerId};
 
 /// The longest lease that a caller may ask for: the bound of `lease` in the file of queues, and of the worker's option.
-/// What ends further ahead was written by a clock that was wrong; see [`Upkeep::take_over`].
 pub const LEASE_MAX: Duration = Duration::from_secs(3_600);
+
+/// How far ahead of the store's clock a lease may end and still be believed; see [`Upkeep::take_over`].
+///
+/// Twice [`LEASE_MAX`]: a lease of that length stays its holder's when the clock is set back right after it was given,
+/// by anything up to an hour. Clocks that are put right step by seconds or minutes; an hour is what a mistaken summer time
+/// comes to.
+pub const LEASE_AHEAD_MAX: Duration = LEASE_MAX.saturating_mul(2);
 
 /// The answer to a promotion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -82,10 +88,10 @@ pub trait Upkeep: Send + Sync {
     /// returned, in each queue the earliest expired first. `started_at`, progress and result stay: they tell of the
     /// attempt that was lost. The caller asks the judge and settles as usual; if it dies first, the next one takes over.
     ///
-    /// A lease that ends further ahead of the store's clock than [`LEASE_MAX`] was written by a clock that was wrong, and
-    /// counts as expired: else, once a clock is set back, the tasks of a worker that died before would wait for as long
-    /// as it leapt. These come after the others of their queue. A worker that lives extends by the clock as it is now,
-    /// so whoever sees the clock go back lets one lease pass before it asks.
+    /// A lease that ends further ahead of the store's clock than [`LEASE_AHEAD_MAX`] was written by a clock that was wrong,
+    /// and counts as expired: else, once a clock is set back, the tasks of a worker that died before would wait for as
+    /// long as it leapt. These come after the others of their queue. A worker that lives extends by the clock as it is
+    /// now, so whoever sees the clock go back lets one lease pass before it asks.
     ///
     /// # Errors
     /// [`crate::Error::Unavailable`], [`crate::Error::Refused`].

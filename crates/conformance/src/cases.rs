@@ -92,6 +92,7 @@ macro_rules! cases {
                 a_take_over_takes_the_earliest_expired_within_its_limit
                 a_take_over_that_comes_too_late_takes_nothing
                 a_lease_from_a_clock_that_was_ahead_is_taken_over
+                a_living_lease_outlives_a_small_step_back_of_the_clock
                 a_take_over_looks_at_the_named_queues_only_paused_or_not
                 a_result_is_kept_with_the_running_task
                 progress_is_noted_and_brought_within_its_bounds

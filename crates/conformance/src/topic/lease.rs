@@ -1,6 +1,6 @@
 //! Leases: whose a task is, until when, and who takes it over.
 
-use poolwright_broker::{Error, Extension, Held, LEASE_MAX, TakeOver};
+use poolwright_broker::{Error, Extension, Held, LEASE_AHEAD_MAX, LEASE_MAX, TakeOver};
 use poolwright_core::{Charge, Class, Settlement, State, TaskRecord, Timestamp, Token};
 
 use crate::Outcome;
@@ -165,12 +165,12 @@ pub(crate) async fn a_take_over_that_comes_too_late_takes_nothing(s: Stage<'_>) 
     Ok(())
 }
 
-/// The clock of a case never goes back. A lease that nobody may ask for stands for one from before a clock was set back.
+/// The clock of a case never goes back: a lease that nobody may ask for stands for one from before it was set back.
 pub(crate) async fn a_lease_from_a_clock_that_was_ahead_is_taken_over(s: Stage<'_>) -> Outcome {
     let mut lost = Vec::new();
     for (id, lease) in [
         ("day", secs(25 * 3_600)),
-        ("hours", LEASE_MAX + secs(2 * 3_600)),
+        ("hours", LEASE_AHEAD_MAX + secs(3_600)),
         ("longest", LEASE_MAX),
         ("expired", secs(10)),
     ] {
@@ -190,6 +190,21 @@ pub(crate) async fn a_lease_from_a_clock_that_was_ahead_is_taken_over(s: Stage<'
     assert!(s.take_over().await?.is_empty(), "each has a lease by the right clock again");
     assert_eq!(s.settle(&lost[0], complete()).await, Err(lease_lost("day")));
     assert_eq!(s.settle(&lost[2], complete()).await?.state, None);
+    Ok(())
+}
+
+/// As above, a longer lease stands for a clock that was set back after it was given.
+pub(crate) async fn a_living_lease_outlives_a_small_step_back_of_the_clock(s: Stage<'_>) -> Outcome {
+    let mut living = Vec::new();
+    for (id, back) in [("half", secs(30 * 60)), ("whole", LEASE_AHEAD_MAX - LEASE_MAX)] {
+        let taken = s.running(task(id)).await?;
+        s.extend(&taken, LEASE_MAX + back).await?;
+        living.push(taken);
+    }
+    assert!(s.take_over().await?.is_empty());
+    for taken in &living {
+        assert_eq!(s.settle(taken, complete()).await?.state, None);
+    }
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 //! What time does to tasks: due, expired, too old.
 
-use poolwright_broker::{ArchiveLimits, LEASE_MAX, Swept};
+use poolwright_broker::{ArchiveLimits, LEASE_AHEAD_MAX, Swept};
 use poolwright_core::{Chance, State, TaskId, TaskRecord, Timestamp, Token};
 
 use super::entry::Entry;
@@ -30,7 +30,8 @@ impl Queue {
         first(State::Scheduled).into_iter().chain(first(State::Retry)).min().cloned()
     }
 
-    /// Takes over tasks whose lease has expired, earliest first, and then those whose lease no right clock can have written.
+    /// Takes over tasks whose lease has expired, earliest first, and then those whose lease no right clock can have
+    /// written.
     pub(crate) fn take_over(
         &mut self,
         limit: usize,
@@ -40,7 +41,7 @@ impl Queue {
     ) -> Vec<TaskRecord> {
         let expired = self.leases.iter().take_while(|(until, _)| *until <= now);
         let too_far: Vec<_> =
-            self.leases.iter().rev().take_while(|(until, _)| *until > now + LEASE_MAX).collect();
+            self.leases.iter().rev().take_while(|(until, _)| *until > now + LEASE_AHEAD_MAX).collect();
         let expired = expired.chain(too_far.into_iter().rev()).take(limit);
         let expired: Vec<TaskId> = expired.map(|(_, id)| id.clone()).collect();
         let taken = expired.iter().map(|id| {

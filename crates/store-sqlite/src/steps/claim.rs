@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use poolwright_broker::{Claim, ClaimReply, ClaimRequest, LEASE_MAX, Lottery};
+use poolwright_broker::{Claim, ClaimReply, ClaimRequest, LEASE_AHEAD_MAX, Lottery};
 use poolwright_core::{QueueName, State, TaskRecord, Timestamp, Token};
 use rusqlite::params;
 
@@ -225,7 +225,7 @@ pub(crate) fn take_over(
         " FROM tasks WHERE queue = ?1 AND state = 1 AND at > ?2 AND at <= ?3 ORDER BY at, id LIMIT ?4"
     );
     let (mut expired, mut poisons) = (Vec::new(), Vec::new());
-    let too_far = (work.now + LEASE_MAX).as_micros();
+    let too_far = (work.now + LEASE_AHEAD_MAX).as_micros();
     // Two ranges of one index; an OR would have it sorted.
     for (after, until) in [(i64::MIN, work.now.as_micros()), (too_far, i64::MAX)] {
         let found = u32::try_from(expired.len() + poisons.len()).unwrap_or(limit);
