@@ -11,7 +11,8 @@
 //! ```
 //!
 //! Everything is decided in the file, under its write lock; memory holds only names, and those for one generation.
-//! So a second process, a crash at any point and a restart need no care of their own.
+//! So a second process, a crash at any point and a restart need no care of their own. A file that is removed or replaced
+//! while it is open is not written any more (`anchor`).
 //!
 //! Invariant: a call that was answered is committed; with [`Synchronous::Full`] it survives a power cut.
 //!
@@ -22,6 +23,7 @@
 //! # Ok::<(), poolwright_store_sqlite::Error>(())
 //! ```
 
+mod anchor;
 mod bells;
 mod busy;
 mod checkpoint;
@@ -48,14 +50,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use poolwright_broker::{Broker, Reply};
+use poolwright_broker::{Broker, Error as BrokerError, Reply};
 use poolwright_core::{Clock, Timestamp};
 
 pub use error::Error;
 pub use options::{Options, Synchronous};
 
+use anchor::Anchor;
 use bells::Bells;
-use busy::Patience;
+use busy::{Patience, QUIET_MAX};
 use checkpoint::Checkpoints;
 use error::Fault;
 use reader::Readers;
@@ -69,6 +72,7 @@ use writer::{Desk, Writer};
 #[derive(Debug)]
 pub struct SqliteStore {
     path: PathBuf,
+    anchor: Arc<Anchor>,
     clock: Arc<dyn Clock>,
     writer: Writer,
     readers: Readers,
@@ -80,29 +84,33 @@ pub struct SqliteStore {
 impl SqliteStore {
     /// Opens the file, makes it when it is not there, brings its schema up to date, and starts the store's threads.
     ///
-    /// Blocks while it does; a few milliseconds unless another process holds the file.
+    /// Blocks while it does: a few milliseconds. Only a file that is new or of an older version is waited for while another
+    /// process writes it.
     ///
     /// # Errors
     /// [`Error`]: the file is not usable and was not changed.
     pub fn open(options: Options) -> Result<Arc<Self>, Error> {
         let closing = Arc::new(AtomicBool::new(false));
+        let file: Arc<str> = options.path.display().to_string().into();
         let patience = |hurried| Patience {
+            file: Arc::clone(&file),
             limit: options.busy_wait,
+            quiet: QUIET_MAX,
             closing: Arc::clone(&closing),
             hurried,
             chance: options.chance.clone(),
         };
         let hurried = Arc::new(AtomicBool::new(false));
         let mut conn = open::writer(&options, &patience(Arc::clone(&hurried)))?;
+        let anchor = Arc::new(Anchor::at(&options.path));
         let checkpoints = Checkpoints::watch(&mut conn, hurried).map_err(|e| cannot(&options.path, &e))?;
         let look = || open::reader(&options, &patience(Arc::default()));
         let looks = (0..reader::READERS).map(|_| look()).collect::<Result<Vec<_>, _>>()?;
         let watch = look()?;
         let bells = Arc::new(Bells::new());
-        let file = options.path.display().to_string();
         let desk = Desk {
             conn,
-            file: file.clone(),
+            file: file.to_string(),
             clock: Arc::clone(&options.clock),
             chance: options.chance.clone(),
             bells: Arc::clone(&bells),
@@ -115,6 +123,7 @@ impl SqliteStore {
             watcher: watcher::start(watch, Arc::clone(&bells), options.wake_interval)
                 .map_err(|e| cannot(&options.path, &e))?,
             path: options.path,
+            anchor,
             clock: options.clock,
             bells,
             closing,
@@ -127,22 +136,40 @@ impl SqliteStore {
         &self.path
     }
 
-    /// A call that writes: see [`Writer::write`].
-    fn write<T, F>(&self, weight: usize, step: F) -> Reply<'_, T>
+    /// A call that writes: see [`Writer::write`]. Refused while the file is not where it was.
+    fn write<T, F>(&self, weight: usize, mut step: F) -> Reply<'_, T>
     where
         T: Send + 'static,
         F: FnMut(&mut Work<'_>) -> Result<T, Fault> + Send + 'static,
     {
-        Box::pin(self.writer.write(weight, step))
+        let anchor = Arc::clone(&self.anchor);
+        let written = self.writer.write(weight, move |work| {
+            anchor.check_if_due()?;
+            step(work)
+        });
+        Box::pin(async { self.explained(written.await) })
     }
 
-    /// A call that only looks: see [`Readers::read`].
+    /// A call that only looks: see [`Readers::read`]. Refused while the file is not where it was.
     fn read<T, F>(&self, look: F) -> Reply<'_, T>
     where
         T: Send + 'static,
         F: FnOnce(&rusqlite::Connection) -> Result<T, Fault> + Send + 'static,
     {
-        Box::pin(self.readers.read(look))
+        let anchor = Arc::clone(&self.anchor);
+        let seen = self.readers.read(move |conn| {
+            anchor.check_if_due()?;
+            look(conn)
+        });
+        Box::pin(async { self.explained(seen.await) })
+    }
+
+    /// A lost file shows itself to SQLite as a disk that does not answer; what is the matter is said in its place.
+    fn explained<T>(&self, answer: Result<T, BrokerError>) -> Result<T, BrokerError> {
+        if let Err(BrokerError::Unavailable { .. }) = answer {
+            self.anchor.check()?;
+        }
+        answer
     }
 
     fn name(&self) -> String {

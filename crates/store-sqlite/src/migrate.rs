@@ -44,6 +44,13 @@ pub(crate) enum Found {
     Foreign(i32),
 }
 
+impl Found {
+    /// It is not of the newest version yet.
+    pub(crate) const fn lacks_steps(self) -> bool {
+        !matches!(self, Self::Ours(NEWEST))
+    }
+}
+
 /// Looks without changing anything.
 pub(crate) fn look(conn: &Connection) -> rusqlite::Result<Found> {
     let application: i32 = conn.pragma_query_value(None, "application_id", |row| row.get(0))?;

@@ -5,12 +5,11 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
 
-use crate::busy::Patience;
+use crate::busy::{Patience, Wait};
 use crate::error::is_busy;
 use crate::migrate;
 use crate::{Error, Options};
@@ -45,7 +44,10 @@ pub(crate) fn writer(options: &Options, patience: &Patience) -> Result<Connectio
         );
         return Err(Error::CannotOpen { path: path.clone(), why });
     }
-    migrate::up(&mut conn, path).map_err(|e| explain(path, &e, patience))??;
+    // Only then: it takes the write lock, and another process may hold that for long.
+    if found.lacks_steps() {
+        migrate::up(&mut conn, path).map_err(|e| explain(path, &e, patience))??;
+    }
     limit(&conn, options).map_err(|e| explain(path, &e, patience))?;
     Ok(conn)
 }
@@ -135,14 +137,12 @@ fn patiently<T>(
     patience: &Patience,
     mut attempt: impl FnMut() -> rusqlite::Result<T>,
 ) -> rusqlite::Result<T> {
-    let since = Instant::now();
-    let mut looks = 0;
+    let mut wait = Wait::begin();
     loop {
         match attempt() {
-            Err(error) if is_busy(&error) && since.elapsed() < patience.limit => patience.pause(looks),
+            Err(error) if is_busy(&error) && patience.pause(&mut wait) => {}
             done => return done,
         }
-        looks += 1;
     }
 }
 

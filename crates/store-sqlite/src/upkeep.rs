@@ -1,5 +1,6 @@
 //! [`Upkeep`]: what the loops of every process ask for.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use poolwright_broker::{
@@ -59,7 +60,12 @@ impl Upkeep for SqliteStore {
     }
 
     fn beat(&self, beat: ServerBeat, lasts: Duration) -> Reply<'_, ()> {
-        self.write(1, move |work| Ok(server::beat(work, &beat, lasts)?))
+        let anchor = Arc::clone(&self.anchor);
+        self.write(1, move |work| {
+            // Whoever lives says so every few seconds: the right moment to see that the file still is what others use.
+            anchor.check()?;
+            Ok(server::beat(work, &beat, lasts)?)
+        })
     }
 
     fn retire(&self, id: ServerId) -> Reply<'_, ()> {

@@ -10,6 +10,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Barrier};
+use std::time::Duration;
 
 use poolwright_broker::{Broker, Error as BrokerError, Inspect, Submit};
 use poolwright_store_sqlite::{Error, Options, SqliteStore};
@@ -192,6 +193,25 @@ async fn many_who_open_a_new_file_at_once_share_it() {
         store.close().await.unwrap();
     }
     assert_consistent(&path);
+}
+
+#[tokio::test]
+async fn a_file_that_is_up_to_date_is_opened_while_another_process_writes() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("tasks.db");
+    SqliteStore::open(Options::new(&path)).unwrap().close().await.unwrap();
+    let other = Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE; UPDATE meta SET next_pos = next_pos + 1").unwrap();
+    // Without any patience the first lock that it met would be the end.
+    let options = || Options { busy_wait: Duration::ZERO, ..Options::new(&path) };
+    let store = SqliteStore::open(options()).unwrap();
+    assert!(store.queues().await.unwrap().is_empty());
+    // Nor does it when it is not the first one here.
+    let second = SqliteStore::open(options()).unwrap();
+    assert!(second.queues().await.unwrap().is_empty());
+    other.execute_batch("COMMIT").unwrap();
+    store.close().await.unwrap();
+    second.close().await.unwrap();
 }
 
 #[tokio::test]
