@@ -7,6 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use rusqlite::config::DbConfig;
+use rusqlite::ffi::SQLITE_IOERR_SHORT_READ;
 use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
 
 use crate::busy::{Patience, Wait};
@@ -164,6 +165,14 @@ fn explain(path: &Path, error: &rusqlite::Error, patience: &Patience) -> Error {
             // Too many open files, say: rights would be the wrong place to look.
             Err((_, why)) => Error::CannotOpen { path, why: why.to_string() },
         },
+        // The index of a log that somebody else keeps speaks of pages that are not in this file's log.
+        _ if error.sqlite_error().is_some_and(|e| e.extended_code == SQLITE_IOERR_SHORT_READ) => {
+            let why = format!(
+                "{error}; it seems that a file of this name was removed while another process has it open: end that \
+                 process, then try again"
+            );
+            Error::CannotOpen { path, why }
+        }
         _ => Error::CannotOpen { path, why: error.to_string() },
     }
 }

@@ -50,6 +50,7 @@ fn process(test: &str, path: &Path, name: &str) -> Child {
         .args(["--exact", test, "--nocapture"])
         .env(FILE, path)
         .env(NAME, name)
+        .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap()
@@ -205,6 +206,38 @@ async fn a_process_that_is_killed_leaves_all_that_it_was_told() {
         }
     }
     store.close().await.unwrap();
+}
+
+/// Has the file open until its parent has gone or says so.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_process_holds_the_file_open() {
+    let (path, _dir) = file();
+    let store = store(&path);
+    store.enqueue(vec![task("held")]).await.unwrap().remove(0).unwrap();
+    say("open");
+    if std::env::var_os(FILE).is_some() {
+        std::io::stdin().read_line(&mut String::new()).unwrap();
+    }
+    store.close().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_newcomer_is_told_that_the_removed_file_is_still_in_use() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("tasks.db");
+    let mut child = process("a_process_holds_the_file_open", &path, "a");
+    let mut output = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    assert!(output.any(|line| line == "open"), "the child opens the file");
+    std::fs::remove_file(&path).unwrap();
+    let said = SqliteStore::open(Options::new(&path)).unwrap_err().to_string();
+    assert!(said.contains("was removed while another process has it open: end that process"), "{said}");
+    drop(child.stdin.take());
+    assert!(child.wait().unwrap().success());
+    let store = store(&path);
+    assert_eq!(store.get(key("held")).await.unwrap(), None, "the new file is a new one");
+    store.enqueue(vec![task("new")]).await.unwrap().remove(0).unwrap();
+    store.close().await.unwrap();
+    assert_consistent(&path);
 }
 
 /// Enqueues one task and flags another, for whoever listens in another process.
