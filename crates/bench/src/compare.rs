@@ -20,8 +20,19 @@ fn median(sorted: &[f64]) -> f64 {
     sorted[sorted.len() / 2]
 }
 
-/// Runs everything; the rates of one round stand side by side before the next begins.
+/// Runs everything.
 pub(crate) async fn all(world: &Arc<World>, args: &Args) -> Result<Vec<Figure>> {
+    let mut figures = rates(world, args).await?;
+    figures.push(pickup::in_process(world, 300).await?);
+    figures.push(pickup::across(world, 300).await?);
+    figures.extend(isolation::pickup(world, 300).await?);
+    figures.push(idle::processor(world).await?);
+    figures.extend(drain::backlog(world, 1_000_000, args.workers).await?);
+    Ok(figures)
+}
+
+/// The rates: those of one round stand side by side before the next begins.
+pub(crate) async fn rates(world: &Arc<World>, args: &Args) -> Result<Vec<Figure>> {
     let tasks = args.tasks.unwrap_or(50_000);
     let (mut ours, mut bare) = ([vec![], vec![], vec![]], [vec![], vec![]]);
     let mut figures = Vec::new();
@@ -46,10 +57,5 @@ pub(crate) async fn all(world: &Arc<World>, args: &Args) -> Result<Vec<Figure>> 
     figures.push(ratio("enqueue in batches / bare", &ours[0], &bare[0]));
     figures.push(ratio("single by 50 callers / batches", &ours[1], &ours[0]));
     figures.push(ratio("drain / bare", &ours[2], &bare[1]));
-    figures.push(pickup::in_process(world, 300).await?);
-    figures.push(pickup::across(world, 300).await?);
-    figures.extend(isolation::pickup(world, 300).await?);
-    figures.push(idle::processor(world).await?);
-    figures.extend(drain::backlog(world, 1_000_000, args.workers).await?);
     Ok(figures)
 }

@@ -32,7 +32,7 @@ struct Args {
     /// What a commit waits for: `normal` or `full`.
     #[arg(long, default_value = "normal")]
     synchronous: String,
-    /// Rounds of `compare`; the median counts.
+    /// Rounds of `rates` and `compare`; the median counts.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
     /// Print JSON.
@@ -61,7 +61,9 @@ enum Scenario {
     Idle,
     /// Pick-up in one pool while another is saturated, against the same when all is calm.
     Isolation,
-    /// All of them, interleaved with the bare loop; prints ratios.
+    /// Enqueue, single and drain in rounds, interleaved with the bare loop; prints ratios.
+    Rates,
+    /// `rates`, then all the others.
     Compare,
     /// The other process of `pickup-across`.
     #[value(hide = true)]
@@ -91,6 +93,7 @@ async fn run(args: &Args) -> Result<Vec<Figure>> {
         Scenario::Backlog => return scenario::drain::backlog(&world, tasks(1_000_000), args.workers).await,
         Scenario::Idle => scenario::idle::processor(&world).await?,
         Scenario::Isolation => return scenario::isolation::pickup(&world, tasks(300)).await,
+        Scenario::Rates => return compare::rates(&world, args).await,
         Scenario::Compare => return compare::all(&world, args).await,
         Scenario::Produce => {
             scenario::pickup::produce(&world, tasks(300)).await?;

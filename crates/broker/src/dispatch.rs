@@ -124,6 +124,15 @@ pub struct Settled {
     pub at: Timestamp,
 }
 
+/// The answer to an exchange.
+#[derive(Debug)]
+pub struct Exchanged {
+    /// One for each settlement, in order.
+    pub outcomes: Vec<Result<Settled, Error>>,
+    /// The claim's own answer.
+    pub claimed: Result<ClaimReply, Error>,
+}
+
 /// Hands out tasks and takes them back.
 pub trait Dispatch: Send + Sync {
     /// Takes pending tasks: they become active, with a new token and a lease; what an earlier attempt said of its
@@ -168,6 +177,21 @@ pub trait Dispatch: Send + Sync {
     /// # Errors
     /// Each: [`Error::LeaseLost`], [`Error::NotFound`]. All: [`Error::Unavailable`], [`Error::Refused`].
     fn settle(&self, settlements: Vec<(Held, Settlement)>) -> Reply<'_, Vec<Result<Settled, Error>>>;
+
+    /// Settles, then claims: the same as [`settle`](Self::settle) followed by [`claim`](Self::claim), in one round trip
+    /// where the store can. So the workers that the settled attempts leave take the next tasks at once.
+    ///
+    /// An error answers for both halves, and says of both what it says of one: unavailable, each was done or not, and may
+    /// be asked again, together or apart, the claim as resent; refused, neither was done.
+    ///
+    /// # Errors
+    /// Each settlement: as `settle`. The claim: as `claim`. All: [`Error::Unavailable`], [`Error::Refused`].
+    fn exchange(&self, settlements: Vec<(Held, Settlement)>, claim: ClaimRequest) -> Reply<'_, Exchanged> {
+        Box::pin(async move {
+            let outcomes = self.settle(settlements).await?;
+            Ok(Exchanged { outcomes, claimed: self.claim(claim).await })
+        })
+    }
 
     /// Keeps a result with the running task.
     ///

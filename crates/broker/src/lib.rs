@@ -50,7 +50,8 @@ pub mod submit;
 pub mod upkeep;
 
 pub use dispatch::{
-    Claim, ClaimId, ClaimReply, ClaimRequest, Demand, Dispatch, Extension, Held, Settled, WeightedQueue,
+    Claim, ClaimId, ClaimReply, ClaimRequest, Demand, Dispatch, Exchanged, Extension, Held, Settled,
+    WeightedQueue,
 };
 pub use error::Error;
 pub use inspect::{

@@ -259,6 +259,13 @@ macro_rules! cases {
                 leases_and_requests_are_answered_one_by_one
                 settlements_of_many_queues_travel_together
             }
+            exchange {
+                an_exchange_settles_and_claims
+                an_exchange_settles_before_it_claims
+                an_outcome_of_an_exchange_fails_alone
+                an_exchange_whose_reply_was_lost_can_be_asked_again
+                an_exchange_with_nothing_to_claim_settles
+            }
             operator {
                 run_now_puts_a_task_at_the_end_of_its_queue
                 run_now_refuses_what_runs_or_waits_for_a_worker

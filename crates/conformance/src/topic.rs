@@ -9,6 +9,7 @@ pub(crate) mod close;
 pub(crate) mod concurrency;
 pub(crate) mod counters;
 pub(crate) mod durable;
+pub(crate) mod exchange;
 pub(crate) mod follow_up;
 pub(crate) mod ids;
 pub(crate) mod index;

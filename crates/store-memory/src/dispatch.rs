@@ -4,34 +4,17 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use poolwright_broker::{
-    Claim, ClaimReply, ClaimRequest, Demand, Dispatch, Error, Extension, Held, Lottery, Reply, Settled,
+    Claim, ClaimReply, ClaimRequest, Demand, Dispatch, Error, Exchanged, Extension, Held, Lottery, Reply,
+    Settled,
 };
-use poolwright_core::{Settlement, Timestamp};
+use poolwright_core::{Chance, Settlement, Timestamp};
 
 use crate::MemoryStore;
 use crate::state::{Claimant, Content, Queue};
 
 impl Dispatch for MemoryStore {
     fn claim(&self, request: ClaimRequest) -> Reply<'_, ClaimReply> {
-        self.step(move |content, now| {
-            if request.resent {
-                let claims = claimed_before(content, &request);
-                if !claims.is_empty() {
-                    return ClaimReply { claims, discarded: 0 };
-                }
-            }
-            let mut reply = ClaimReply::default();
-            for demand in &request.demands {
-                let by = Claimant {
-                    claim: request.id,
-                    pool: &demand.pool,
-                    lease: request.lease,
-                    chance: &self.chance,
-                };
-                serve(content, demand, &by, now, &mut reply);
-            }
-            reply
-        })
+        self.step(move |content, now| claim(content, &request, &self.chance, now))
     }
 
     fn extend(&self, held: Vec<Held>, lease: Duration) -> Reply<'_, Vec<Extension>> {
@@ -45,13 +28,13 @@ impl Dispatch for MemoryStore {
     }
 
     fn settle(&self, settlements: Vec<(Held, Settlement)>) -> Reply<'_, Vec<Result<Settled, Error>>> {
+        self.step(move |content, now| settle(content, settlements, now))
+    }
+
+    fn exchange(&self, settlements: Vec<(Held, Settlement)>, request: ClaimRequest) -> Reply<'_, Exchanged> {
         self.step(move |content, now| {
-            let outcomes = settlements.into_iter().map(|(held, settlement)| {
-                let queue = queue_of(content, &held)?;
-                let state = queue.settle(&held.key.id, held.token, settlement, now)?;
-                Ok(Settled { state, at: now })
-            });
-            outcomes.collect()
+            let outcomes = settle(content, settlements, now);
+            Exchanged { outcomes, claimed: Ok(claim(content, &request, &self.chance, now)) }
         })
     }
 
@@ -66,6 +49,34 @@ impl Dispatch for MemoryStore {
             queue_of(content, &held)?.progress(&held.key.id, held.token, done, &note, now)
         })
     }
+}
+
+fn settle(
+    content: &mut Content,
+    settlements: Vec<(Held, Settlement)>,
+    now: Timestamp,
+) -> Vec<Result<Settled, Error>> {
+    let outcomes = settlements.into_iter().map(|(held, settlement)| {
+        let queue = queue_of(content, &held)?;
+        let state = queue.settle(&held.key.id, held.token, settlement, now)?;
+        Ok(Settled { state, at: now })
+    });
+    outcomes.collect()
+}
+
+fn claim(content: &mut Content, request: &ClaimRequest, chance: &Chance, now: Timestamp) -> ClaimReply {
+    if request.resent {
+        let claims = claimed_before(content, request);
+        if !claims.is_empty() {
+            return ClaimReply { claims, discarded: 0 };
+        }
+    }
+    let mut reply = ClaimReply::default();
+    for demand in &request.demands {
+        let by = Claimant { claim: request.id, pool: &demand.pool, lease: request.lease, chance };
+        serve(content, demand, &by, now, &mut reply);
+    }
+    reply
 }
 
 fn queue_of<'a>(content: &'a mut Content, held: &Held) -> Result<&'a mut Queue, Error> {

@@ -3,16 +3,30 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use poolwright_broker::{ClaimReply, ClaimRequest, Dispatch, Error, Extension, Held, Reply, Settled};
+use poolwright_broker::{
+    ClaimReply, ClaimRequest, Dispatch, Error, Exchanged, Extension, Held, Reply, Settled,
+};
 use poolwright_core::Settlement;
 
 use crate::SqliteStore;
 use crate::steps::{claim, lease, settle};
+use crate::work::Work;
+
+/// About how many tasks a claim touches.
+fn weight(request: &ClaimRequest) -> usize {
+    request.demands.iter().map(|demand| demand.slots as usize).sum()
+}
+
+fn settle_all(
+    work: &mut Work<'_>,
+    settlements: &[(Held, Settlement)],
+) -> rusqlite::Result<Vec<Result<Settled, Error>>> {
+    settlements.iter().map(|(held, settlement)| settle::settle(work, held, settlement)).collect()
+}
 
 impl Dispatch for SqliteStore {
     fn claim(&self, request: ClaimRequest) -> Reply<'_, ClaimReply> {
-        let weight = request.demands.iter().map(|demand| demand.slots as usize).sum();
-        self.write(weight, move |work| Ok(claim::claim(work, &request)?))
+        self.write(weight(&request), move |work| Ok(claim::claim(work, &request)?))
     }
 
     fn extend(&self, held: Vec<Held>, lease: Duration) -> Reply<'_, Vec<Extension>> {
@@ -26,12 +40,13 @@ impl Dispatch for SqliteStore {
     }
 
     fn settle(&self, settlements: Vec<(Held, Settlement)>) -> Reply<'_, Vec<Result<Settled, Error>>> {
-        self.write(settlements.len(), move |work| {
-            let mut outcomes = Vec::with_capacity(settlements.len());
-            for (held, settlement) in &settlements {
-                outcomes.push(settle::settle(work, held, settlement)?);
-            }
-            Ok(outcomes)
+        self.write(settlements.len(), move |work| Ok(settle_all(work, &settlements)?))
+    }
+
+    fn exchange(&self, settlements: Vec<(Held, Settlement)>, request: ClaimRequest) -> Reply<'_, Exchanged> {
+        self.write(settlements.len() + weight(&request), move |work| {
+            let outcomes = settle_all(work, &settlements)?;
+            Ok(Exchanged { outcomes, claimed: Ok(claim::claim(work, &request)?) })
         })
     }
 

@@ -17,6 +17,7 @@ use futures_util::FutureExt;
 use poolwright_broker::Held;
 use poolwright_core::{TaskRecord, Timestamp};
 use poolwright_handler::{Context, Parts, TaskCall};
+use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 use tower::ServiceExt;
 
@@ -74,18 +75,26 @@ impl Attempt {
         (attempt, permit)
     }
 
-    /// Runs it on its pool's threads.
-    pub(crate) fn start(self: &Arc<Self>, site: &Arc<Site>, permit: Arc<Permit>) {
+    /// Makes it ready for its pool's threads; none when its time was over before it could start.
+    pub(crate) fn prepare(self: &Arc<Self>, site: &Arc<Site>, permit: Arc<Permit>) -> Option<Ending> {
         tell!(debug, self.cx.task(), pool = %self.cx.pool(), "claimed");
         if let Some(until) = self.cx.runs_until() {
             if until <= site.clock.now() {
-                return self.conclude(site, Outcome::Late, permit);
+                self.conclude(site, Outcome::Late, permit);
+                return None;
             }
             site.alarm.set(until);
         }
-        let ending = Ending { attempt: Arc::clone(self), site: Arc::clone(site), permit: Some(permit) };
-        let future = site.pools[self.pool].threads.spawn(run(ending));
-        self.abort.set(future.abort_handle()).expect("an attempt is started once");
+        Some(Ending { attempt: Arc::clone(self), site: Arc::clone(site), permit: Some(permit) })
+    }
+
+    /// It runs, and can be dropped by this from now on.
+    fn started(&self, future: AbortHandle) {
+        let future = self.abort.get_or_init(|| future);
+        // Who wanted to drop it before it had started has left only the mark.
+        if self.stage().is_dropped() {
+            future.abort();
+        }
     }
 
     /// Asks it to end.
@@ -122,7 +131,8 @@ impl Attempt {
         let stop = {
             let mut stage = self.stage();
             if !stage.end() {
-                return;
+                drop(permit);
+                return site.changed.notify_waiters();
             }
             stage.stop()
         };
@@ -133,6 +143,8 @@ impl Attempt {
             did is dropped");
         site.roster.remove(self);
         site.counters.lease_lost.add(1);
+        drop(permit);
+        site.changed.notify_waiters();
     }
 
     /// Takes the steps that are due and says when to look again.
@@ -191,8 +203,26 @@ impl Attempt {
     }
 }
 
+/// Starts attempts of one claim on their pool's threads. They are spread by the threads themselves, so that a claim of many
+/// costs one wake-up.
+pub(crate) fn start(threads: &Handle, mut ready: Vec<Ending>) {
+    // What is spawned last runs first, on the thread that spawns: so the eldest runs first.
+    let Some(last) = (!ready.is_empty()).then(|| ready.remove(0)) else { return };
+    if ready.is_empty() {
+        let attempt = Arc::clone(&last.attempt);
+        return attempt.started(threads.spawn(run(last)).abort_handle());
+    }
+    ready.push(last);
+    threads.spawn(async move {
+        for ending in ready {
+            let attempt = Arc::clone(&ending.attempt);
+            attempt.started(tokio::spawn(run(ending)).abort_handle());
+        }
+    });
+}
+
 /// Reports the end of an attempt's future, however it ends.
-struct Ending {
+pub(crate) struct Ending {
     attempt: Arc<Attempt>,
     site: Arc<Site>,
     permit: Option<Arc<Permit>>,

@@ -22,12 +22,12 @@ use tokio::time::sleep;
 use crate::attempt::bounds;
 use crate::attempt::end::Outcome;
 use crate::attempt::stage::Stop;
-use crate::pool::{self, homes, wake};
-use crate::settle::{self, Item};
+use crate::pool::{homes, wake};
+use crate::settle::Item;
 use crate::site::Site;
 use crate::status::Report;
 use crate::upkeep::{beat, letters, promote, reclaim, sweep};
-use crate::{cancel, keeper};
+use crate::{cancel, desk, keeper};
 
 /// Where the dead letters go.
 pub(crate) struct Mail {
@@ -73,7 +73,6 @@ fn start(site: &Arc<Site>, loops: &mut Loops, inbox: mpsc::Receiver<Item>, mail:
     }
     let watch = site.broker.watch(site.queues.clone());
     loops.spawn("promote", promote::run(Arc::clone(site), watch));
-    loops.spawn("settle", settle::run(Arc::clone(site), inbox));
     loops.spawn("keeper", keeper::run(Arc::clone(site)));
     loops.spawn("bounds", bounds::run(Arc::clone(site)));
     loops.spawn("cancel", cancel::run(Arc::clone(site)));
@@ -86,7 +85,7 @@ fn start(site: &Arc<Site>, loops: &mut Loops, inbox: mpsc::Receiver<Item>, mail:
     if let Some(Mail { sink, waiting, thread }) = mail {
         loops.spawn_on("letters", letters::run(Arc::clone(site), sink, waiting), &thread);
     }
-    loops.spawn("claim", pool::run(Arc::clone(site)));
+    loops.spawn("desk", desk::run(Arc::clone(site), inbox));
 }
 
 /// From no more claims to nothing left to settle.

@@ -49,7 +49,8 @@
 //! | `control` | all loops start and end, in an order that loses nothing |
 //! | `pool`, `pool/*` | free workers become claims; what may be borrowed; sleeping until there is work |
 //! | `attempt`, `attempt/*` | a claimed task on its way through its handler; its bounds; how it ended |
-//! | `settle` | ends become settlements, many at once, until the store has them |
+//! | `desk` | results out and tasks in, in one call to the store |
+//! | `settle` | ends become settlements, until the store has them |
 //! | `keeper` | leases |
 //! | `cancel` | who is at work here, and how a cancellation finds them |
 //! | `upkeep/*` | due tasks, dead workers, retention, heartbeats, dead letters |
@@ -64,6 +65,7 @@ mod cancel;
 mod config;
 mod contact;
 mod control;
+mod desk;
 mod error;
 mod keeper;
 mod options;

@@ -1,4 +1,4 @@
-//! Turns free workers into claims: one call for all pools at once, and nothing at all while there is nothing to do.
+//! Turns free workers into claims, for all pools at once, and claims into attempts; nothing while there is nothing to do.
 //!
 //! ```text
 //!        ┌────────── hot ◄───── its watch rang, or a queue opened that it had not asked for
@@ -9,8 +9,7 @@
 //!        └────────────┴── got all (full): asked again when a worker comes free
 //! ```
 //!
-//! Invariant: slot before claim. Every task that a claim may bring has its permit already, and a claim whose reply was
-//! lost is asked again under its own id until it is answered, with its permits kept, so nothing claimed is forgotten.
+//! Invariant: slot before claim. Every task that a claim may bring has its permit already.
 
 pub(crate) mod homes;
 pub(crate) mod order;
@@ -18,16 +17,15 @@ pub(crate) mod permit;
 pub(crate) mod wake;
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use poolwright_broker::{Claim, ClaimId, ClaimReply, ClaimRequest, Demand, Held, WeightedQueue};
-use poolwright_core::{PoolName, QueueName};
+use poolwright_core::{PoolName, QueueName, TaskRecord};
 use tokio::runtime::Handle;
-use tokio::time::sleep;
 
-use crate::attempt::Attempt;
 use crate::attempt::end::Outcome;
+use crate::attempt::{self, Attempt, Ending};
 use crate::config::PoolConfig;
+use crate::settle::Open;
 use crate::site::Site;
 use crate::status::Counter;
 use permit::{Permit, Slots};
@@ -45,51 +43,57 @@ pub(crate) struct Pool {
     pub(crate) failed: Counter,
 }
 
+/// A claim and the permits of what it may bring.
+pub(crate) struct Asked {
+    pub(crate) request: ClaimRequest,
+    pub(crate) asks: Vec<Ask>,
+}
+
 /// One pool's part of a claim.
-struct Ask {
+pub(crate) struct Ask {
     pool: usize,
     permits: Vec<Permit>,
     queues: Vec<WeightedQueue>,
 }
 
 /// What the last short claim of a pool said: these queues were empty. Nothing, while it is hot.
-type KnownEmpty = Option<Vec<QueueName>>;
+pub(crate) type KnownEmpty = Option<Vec<QueueName>>;
 
-/// Claims until the server drains.
-pub(crate) async fn run(site: Arc<Site>) {
-    let _open = Open(&site);
-    let mut known_empty: Vec<KnownEmpty> = vec![None; site.pools.len()];
-    while !site.stops.draining.is_cancelled() {
-        let asks = asks(&site, &known_empty);
-        if asks.is_empty() {
-            tokio::select! {
-                () = site.stops.draining.cancelled() => return,
-                () = site.look.notified() => continue,
-            }
-        }
-        let Some(reply) = claim(&site, &asks).await else { return };
-        deal(&site, asks, reply, &mut known_empty);
+/// A claim for all hot pools, if there is one; the workers that these results leave when they are stored count as free.
+pub(crate) fn ask(site: &Site, known_empty: &[KnownEmpty], results: &mut [Open]) -> Option<Asked> {
+    let mut ahead = vec![0; site.pools.len()];
+    results.iter().filter(|open| open.leaves_its_worker()).for_each(|open| ahead[open.pool()] += 1);
+    let asks = asks(site, known_empty, &ahead);
+    if asks.is_empty() {
+        return None;
     }
-}
-
-/// Something may still be claimed. Dropped with the loop, however it ends.
-struct Open<'a>(&'a Site);
-
-impl Drop for Open<'_> {
-    fn drop(&mut self) {
-        self.0.claiming.store(false, Ordering::Release);
-        self.0.changed.notify_waiters();
+    for open in results.iter_mut().filter(|open| asks.iter().any(|ask| ask.pool == open.pool())) {
+        open.lend();
     }
+    let demand = |ask: &Ask| Demand {
+        pool: site.pools[ask.pool].config.name.clone(),
+        slots: u32::try_from(ask.permits.len()).unwrap_or(u32::MAX),
+        queues: ask.queues.clone(),
+        seed: site.chance.next(),
+    };
+    let request = ClaimRequest {
+        id: ClaimId::fresh(&site.chance),
+        resent: false,
+        lease: site.options.lease,
+        demands: asks.iter().map(demand).collect(),
+    };
+    Some(Asked { request, asks })
 }
 
 /// What all hot pools ask for now. Pools that own queues come first, so that an elastic pool leaves work that its
 /// home could do to its home.
-fn asks(site: &Site, known_empty: &[KnownEmpty]) -> Vec<Ask> {
-    let is_full = |home: &PoolName| match site.pools.iter().find(|pool| pool.config.name == *home) {
-        Some(pool) => pool.slots.free() == 0,
+fn asks(site: &Site, known_empty: &[KnownEmpty], ahead: &[u32]) -> Vec<Ask> {
+    let has_room = |index: usize| site.pools[index].slots.room(ahead[index]) > 0;
+    let is_full = |home: &PoolName| match site.pools.iter().position(|pool| pool.config.name == *home) {
+        Some(index) => !has_room(index),
         None => site.homes.is_full(home),
     };
-    let candidates = site.pools.iter().enumerate().filter(|(_, pool)| pool.slots.free() > 0);
+    let candidates = site.pools.iter().enumerate().filter(|(index, _)| has_room(*index));
     let opened = candidates.filter_map(|(index, pool)| {
         let queues = order::open_queues(&pool.config, is_full);
         let is_new = |queue: &WeightedQueue| match &known_empty[index] {
@@ -105,74 +109,69 @@ fn asks(site: &Site, known_empty: &[KnownEmpty]) -> Vec<Ask> {
     let take = |(index, queues): (usize, Vec<WeightedQueue>)| {
         let pool = &site.pools[index];
         pool.wake.take();
-        Ask { pool: index, permits: std::iter::from_fn(|| pool.slots.take()).collect(), queues }
+        Ask { pool: index, permits: std::iter::from_fn(|| pool.slots.take(ahead[index])).collect(), queues }
     };
     opened.into_iter().map(take).collect()
 }
 
-/// One claim, asked until it is answered; none when the server drains before it can have brought anything.
-async fn claim(site: &Site, asks: &[Ask]) -> Option<ClaimReply> {
-    let demand = |ask: &Ask| Demand {
-        pool: site.pools[ask.pool].config.name.clone(),
-        slots: u32::try_from(ask.permits.len()).unwrap_or(u32::MAX),
-        queues: ask.queues.clone(),
-        seed: site.chance.next(),
-    };
-    let mut request = ClaimRequest {
-        id: ClaimId::fresh(&site.chance),
-        resent: false,
-        lease: site.options.lease,
-        demands: asks.iter().map(demand).collect(),
-    };
-    let mut backoff = site.backoff();
-    loop {
-        let error = match site.call(site.broker.claim(request.clone())).await {
-            Ok(reply) => return Some(reply),
-            Err(error) => error,
-        };
-        request.resent |= error.is_retryable();
-        tracing::debug!(%error, resent = request.resent, "a claim failed and is tried again");
-        // A claim that was perhaps done is looked after for longer: until what runs is asked to end.
-        let enough = if request.resent { &site.stops.firing } else { &site.stops.draining };
-        tokio::select! {
-            () = enough.cancelled() => return None,
-            () = sleep(backoff.next()) => {}
-        }
-    }
+/// A claimed task and the permit to run it.
+pub(crate) struct Taken {
+    pool: usize,
+    permit: Permit,
+    task: TaskRecord,
+    held: Held,
 }
 
-/// Starts what was claimed, and notes which pools found their queues empty.
-fn deal(site: &Arc<Site>, mut asks: Vec<Ask>, reply: ClaimReply, known_empty: &mut [KnownEmpty]) {
+/// Gives each task its permit and the others back, and notes which pools found their queues empty.
+pub(crate) fn sort(
+    site: &Site,
+    mut asks: Vec<Ask>,
+    reply: ClaimReply,
+    known_empty: &mut [KnownEmpty],
+) -> Vec<Taken> {
     site.counters.discarded.add(u64::from(reply.discarded));
-    let drains = site.stops.draining.is_cancelled();
-    // A slow reply, or one that was lost before, has used up a part of the leases it brings.
-    let (now, enough) = (site.broker.now(), site.options.lease / 3 * 2);
-    let is_old = |claim: &Claim| claim.task.lease_until.is_some_and(|until| until.after(now) < enough);
-    if reply.claims.iter().any(is_old) {
-        site.leases.renew_now();
-    }
-    for claim in reply.claims {
-        let Some(held) = Held::of(&claim.task) else {
-            tracing::error!(task_id = %claim.task.key.id, queue = %claim.task.key.queue, "the store claimed a task \
-                without a token; it is left alone");
+    let mut taken = Vec::with_capacity(reply.claims.len());
+    for Claim { pool, task } in reply.claims {
+        let Some(held) = Held::of(&task) else {
+            tracing::error!(task_id = %task.key.id, queue = %task.key.queue, "the store claimed a task without a \
+                token; it is left alone");
             continue;
         };
-        let asked = asks.iter_mut().find(|ask| site.pools[ask.pool].config.name == claim.pool);
+        let asked = asks.iter_mut().find(|ask| site.pools[ask.pool].config.name == pool);
         let Some((pool, permit)) = asked.and_then(|ask| Some((ask.pool, ask.permits.pop()?))) else {
-            tracing::error!(task_id = %held.key.id, queue = %held.key.queue, pool = %claim.pool, "the store claimed \
-                a task that nobody asked for; its lease will expire");
+            tracing::error!(task_id = %held.key.id, queue = %held.key.queue, %pool, "the store claimed a task that \
+                nobody asked for; its lease will expire");
             continue;
         };
-        site.counters.claimed.add(1);
-        let (attempt, permit) = Attempt::new(site, pool, claim.task, held, permit);
-        if drains {
-            attempt.conclude(site, Outcome::Dropped, permit);
-        } else {
-            attempt.start(site, permit);
-        }
+        taken.push(Taken { pool, permit, task, held });
     }
     for ask in asks {
         let is_short = !ask.permits.is_empty();
         known_empty[ask.pool] = is_short.then(|| ask.queues.into_iter().map(|queue| queue.queue).collect());
+    }
+    taken
+}
+
+/// Starts what was claimed.
+pub(crate) fn deal(site: &Arc<Site>, taken: Vec<Taken>) {
+    let drains = site.stops.draining.is_cancelled();
+    // A slow reply, or one that was lost before, has used up a part of the leases it brings.
+    let (now, enough) = (site.broker.now(), site.options.lease / 3 * 2);
+    let is_old = |taken: &Taken| taken.task.lease_until.is_some_and(|until| until.after(now) < enough);
+    if taken.iter().any(is_old) {
+        site.leases.renew_now();
+    }
+    let mut ready: Vec<Vec<Ending>> = std::iter::repeat_with(Vec::new).take(site.pools.len()).collect();
+    for Taken { pool, permit, task, held } in taken {
+        site.counters.claimed.add(1);
+        let (attempt, permit) = Attempt::new(site, pool, task, held, permit);
+        if drains {
+            attempt.conclude(site, Outcome::Dropped, permit);
+        } else if let Some(ending) = attempt.prepare(site, permit) {
+            ready[pool].push(ending);
+        }
+    }
+    for (pool, ready) in ready.into_iter().enumerate() {
+        attempt::start(&site.pools[pool].threads, ready);
     }
 }

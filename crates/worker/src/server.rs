@@ -167,7 +167,7 @@ impl Builder {
         }
     }
 
-    /// A place at the settle loop for each worker.
+    /// A place at the desk for each worker.
     fn places(&self) -> usize {
         self.pools.iter().map(|pool| pool.workers as usize).sum()
     }

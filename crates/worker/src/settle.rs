@@ -1,25 +1,17 @@
-//! Stores how attempts ended: everything that is ready travels in one call, and nothing waits to fill a batch.
+//! Settles how attempts ended: judged once, sent until the store has answered, then counted and mourned.
 //!
-//! While a call is under way the next batch gathers. A store that is away loses nothing: the results are kept here, the
-//! keeper keeps their leases, and both go on until the store answers.
-//!
-//! Invariant: a result is dropped only when the store said that its lease is lost or its task is gone, or when the worker
-//! ends. A permit is dropped after the settlement is stored.
+//! Invariant: a result is dropped only when the store said that its lease is lost or its task is gone. A permit is dropped
+//! after the settlement is stored.
 
 use std::sync::Arc;
 
-use poolwright_broker::{Error, Settled};
+use poolwright_broker::{Error, Held, Settled};
 use poolwright_core::verdict::judge;
 use poolwright_core::{Charge, Class, DeadLetter, End, Settlement, State, TaskRecord};
-use tokio::sync::mpsc;
-use tokio::time::sleep;
 
 use crate::attempt::Attempt;
 use crate::pool::permit::Permit;
 use crate::site::Site;
-
-/// The most settlements in one call.
-const BATCH_MAX: usize = 512;
 
 /// An attempt that is over.
 #[derive(Debug)]
@@ -30,60 +22,67 @@ pub(crate) struct Item {
 }
 
 /// A settlement on its way.
-struct Open {
+pub(crate) struct Open {
     attempt: Arc<Attempt>,
     permit: Arc<Permit>,
     settlement: Settlement,
     /// It was sent before, and perhaps done.
     was_sent: bool,
+    /// It was refused, alone or with others.
+    pub(crate) was_refused: bool,
+    /// Its worker counted as free for a claim before it was stored.
+    is_lent: bool,
 }
 
-/// Stores what comes in until the worker has ended.
-///
-/// The channel holds one place for each worker. It is never full: who hands in holds a permit, and a permit hands in once.
-pub(crate) async fn run(site: Arc<Site>, mut inbox: mpsc::Receiver<Item>) {
-    let mut items = Vec::new();
-    let mut batch = Vec::new();
-    let mut backoff = site.backoff();
-    loop {
-        if batch.is_empty() {
-            tokio::select! {
-                _ = inbox.recv_many(&mut items, BATCH_MAX) => {}
-                () = site.stops.ending.cancelled() => return,
-            }
-        }
-        while items.len() + batch.len() < BATCH_MAX
-            && let Ok(item) = inbox.try_recv()
-        {
-            items.push(item);
-        }
-        batch.extend(items.drain(..).map(|item| open(&site, item)));
-        match store(&site, &mut batch).await {
-            Ok(()) => backoff.reset(),
-            Err(error) => {
-                tracing::debug!(%error, waiting = batch.len(), "settlements were not stored and are kept");
-                tokio::select! {
-                    () = sleep(backoff.next()) => {}
-                    // What was refused may be the fault of what is in it: newcomers do not wait with it.
-                    _ = inbox.recv_many(&mut items, BATCH_MAX), if !error.is_retryable() => {}
-                    () = site.stops.ending.cancelled() => return,
-                }
-            }
-        }
-        site.changed.notify_waiters();
+impl Open {
+    /// Asks the judge, once: what is resent must say the same.
+    pub(crate) fn new(site: &Site, Item { attempt, end, permit }: Item) -> Self {
+        let cx = &attempt.cx;
+        let settlement = judge(end, &cx.task().attempt(), cx.policy(), site.broker.now(), cx.roll());
+        Self { attempt, permit, settlement, was_sent: false, was_refused: false, is_lent: false }
+    }
+
+    /// The index of its pool.
+    pub(crate) fn pool(&self) -> usize {
+        self.attempt.pool
+    }
+
+    /// Its worker is free as soon as it is stored: its handler is gone, and nobody counted on it yet.
+    pub(crate) fn leaves_its_worker(&self) -> bool {
+        !self.is_lent && !self.was_refused && Arc::strong_count(&self.permit) == 1
+    }
+
+    /// Its worker was counted on.
+    pub(crate) fn lend(&mut self) {
+        self.is_lent |= self.leaves_its_worker();
+    }
+
+    /// It was sent, and this came back.
+    pub(crate) fn note(&mut self, error: &Error) {
+        self.was_sent |= error.is_retryable();
+        self.was_refused |= !error.is_retryable();
     }
 }
 
-/// Asks the judge, once: what is resent must say the same.
-fn open(site: &Site, Item { attempt, end, permit }: Item) -> Open {
-    let cx = &attempt.cx;
-    let settlement = judge(end, &cx.task().attempt(), cx.policy(), site.broker.now(), cx.roll());
-    Open { attempt, permit, settlement, was_sent: false }
+/// What a call says of them.
+pub(crate) fn said(batch: &[Open]) -> Vec<(Held, Settlement)> {
+    batch.iter().map(|open| (open.attempt.held.clone(), open.settlement.clone())).collect()
 }
 
-/// Stores a batch; what stays in it is not stored.
-async fn store(site: &Site, batch: &mut Vec<Open>) -> Result<(), Error> {
-    let whole = send(site, batch).await;
+/// A settlement that need not be sent again. Its worker is free already.
+pub(crate) struct Ended {
+    attempt: Arc<Attempt>,
+    settlement: Settlement,
+    was_sent: bool,
+    outcome: Result<Settled, Error>,
+}
+
+/// Stores a batch, if there is one; what stays in it is not stored.
+pub(crate) async fn store(site: &Site, batch: &mut Vec<Open>, ended: &mut Vec<Ended>) -> Result<(), Error> {
+    if batch.is_empty() {
+        return Ok(());
+    }
+    let whole = send(site, batch, ended).await;
     match &whole {
         Err(error) if !error.is_retryable() && batch.len() > 1 => {}
         _ => return whole,
@@ -91,7 +90,7 @@ async fn store(site: &Site, batch: &mut Vec<Open>) -> Result<(), Error> {
     // A refusal may be about one of them: the others must not wait for it.
     for open in std::mem::take(batch) {
         let mut alone = vec![open];
-        if let Err(error) = send(site, &mut alone).await {
+        if let Err(error) = send(site, &mut alone, ended).await {
             tell!(debug, alone[0].attempt.cx.task(), %error, "its settlement was not stored and is kept");
         }
         batch.append(&mut alone);
@@ -100,40 +99,49 @@ async fn store(site: &Site, batch: &mut Vec<Open>) -> Result<(), Error> {
 }
 
 /// One call; what stays in the batch has got no answer, or one that may change.
-async fn send(site: &Site, batch: &mut Vec<Open>) -> Result<(), Error> {
-    let settlements = batch.iter().map(|open| (open.attempt.held.clone(), open.settlement.clone()));
-    let answer = site.call(site.broker.settle(settlements.collect())).await;
-    let outcomes = match answer {
-        Ok(outcomes) if outcomes.len() != batch.len() => {
-            let why = format!("{} outcomes for {} settlements", outcomes.len(), batch.len());
-            Err(Error::Unavailable { why })
-        }
-        answer => answer,
-    };
-    let outcomes = match outcomes {
-        Ok(outcomes) => outcomes,
+async fn send(site: &Site, batch: &mut Vec<Open>, ended: &mut Vec<Ended>) -> Result<(), Error> {
+    match site.call(site.broker.settle(said(batch))).await {
+        Ok(outcomes) => sort(batch, outcomes, ended),
         Err(error) => {
-            batch.iter_mut().for_each(|open| open.was_sent |= error.is_retryable());
-            return Err(error);
+            batch.iter_mut().for_each(|open| open.note(&error));
+            Err(error)
         }
-    };
+    }
+}
+
+/// The store has answered each: what stays in the batch has got an answer that may change, the others have ended and leave
+/// their workers.
+pub(crate) fn sort(
+    batch: &mut Vec<Open>,
+    outcomes: Vec<Result<Settled, Error>>,
+    ended: &mut Vec<Ended>,
+) -> Result<(), Error> {
+    if outcomes.len() != batch.len() {
+        let why = format!("{} outcomes for {} settlements", outcomes.len(), batch.len());
+        let error = Error::Unavailable { why };
+        batch.iter_mut().for_each(|open| open.note(&error));
+        return Err(error);
+    }
     let mut result = Ok(());
     for (mut open, outcome) in std::mem::take(batch).into_iter().zip(outcomes) {
         match outcome {
             Err(error) if error.is_retryable() || matches!(error, Error::Refused { .. }) => {
-                open.was_sent |= error.is_retryable();
+                open.note(&error);
                 batch.push(open);
                 result = Err(error);
             }
-            outcome => conclude(site, open, outcome),
+            outcome => {
+                let Open { attempt, settlement, was_sent, .. } = open;
+                ended.push(Ended { attempt, settlement, was_sent, outcome });
+            }
         }
     }
     result
 }
 
-/// The store has answered: off the roster, counted, and the dead letter on its way. Dropping `open` frees the worker.
-fn conclude(site: &Site, open: Open, outcome: Result<Settled, Error>) {
-    let Open { attempt, permit, settlement, was_sent } = open;
+/// Off the roster, counted, and the dead letter on its way.
+pub(crate) fn conclude(site: &Site, ended: Ended) {
+    let Ended { attempt, settlement, was_sent, outcome } = ended;
     let task = attempt.cx.task();
     let pool = &site.pools[attempt.pool];
     let settled = match outcome {
@@ -157,7 +165,6 @@ fn conclude(site: &Site, open: Open, outcome: Result<Settled, Error>) {
         mourn(site, task, &settlement, settled, || attempt.cx.take_dead_letter());
     }
     site.roster.remove(&attempt);
-    drop(permit);
 }
 
 /// Counts a stored settlement and tells of it.

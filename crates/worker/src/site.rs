@@ -45,13 +45,13 @@ pub(crate) struct Site {
     pub(crate) contact: Contact,
     pub(crate) counters: Counters,
     pub(crate) stops: Stops,
-    /// The dispatcher has not ended: a claim may still bring something.
+    /// The desk has not ended its claims: one may still bring something.
     pub(crate) claiming: AtomicBool,
-    /// The way to the settle loop.
+    /// The way to the desk.
     pub(crate) desk: mpsc::Sender<Item>,
     /// The way to the sink of dead letters, if there is one.
     pub(crate) letters: Option<mpsc::Sender<DeadLetter>>,
-    /// Wakes the dispatcher: a worker came free, a watch rang, a home pool filled up.
+    /// Wakes the desk: a worker came free, a watch rang, a home pool filled up.
     pub(crate) look: Arc<Notify>,
     /// Wakes whoever watches the status.
     pub(crate) changed: Arc<Notify>,
@@ -104,7 +104,7 @@ impl Site {
         Backoff::new(self.options.backoff_min, self.options.backoff_max, self.chance.clone())
     }
 
-    /// Gives the end of an attempt to the settle loop.
+    /// Gives the end of an attempt to the desk.
     pub(crate) fn hand_in(&self, item: Item) {
         let Err(lost) = self.desk.try_send(item) else { return };
         let (mpsc::error::TrySendError::Full(item) | mpsc::error::TrySendError::Closed(item)) = lost;

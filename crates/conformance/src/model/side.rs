@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use poolwright_broker::{
-    Broker, ClaimRequest, Enqueued, Error, Held, PoolBeat, Reply, ServerBeat, ServerId, WeightedQueue,
+    Broker, ClaimReply, ClaimRequest, Enqueued, Error, Exchanged, Held, PoolBeat, Reply, ServerBeat,
+    ServerId, WeightedQueue,
 };
-use poolwright_core::{PoolName, TaskRecord, Timestamp};
+use poolwright_core::{PoolName, Settlement, TaskRecord, Timestamp};
 
 use super::step::Step;
 use crate::Harness;
@@ -56,6 +57,7 @@ impl<'h> Side<'h> {
             | Step::Claim(_)
             | Step::Extend(..)
             | Step::Settle(_)
+            | Step::Exchange(..)
             | Step::StoreResult(..)
             | Step::Progress(..) => self.dispatch(step).await,
             Step::Elapse(_)
@@ -77,25 +79,23 @@ impl<'h> Side<'h> {
         match step {
             Step::Enqueue(tasks) => each(broker.enqueue(tasks.clone()).await, outcome::<Enqueued>),
             Step::Claim(request) => {
-                self.last_claim = Some(request.clone());
-                let reply = match broker.claim(request.clone()).await {
-                    Ok(reply) => reply,
-                    Err(error) => return vec![plain(&error)],
-                };
-                let mut said = vec![format!("{} discarded", reply.discarded)];
-                for claim in reply.claims {
-                    said.push(format!("for {}: {}", claim.pool, self.handed_out(claim.task)));
-                }
-                said
+                let answer = broker.claim(request.clone()).await;
+                self.claimed(request, answer)
             }
             Step::Extend(attempts, lease) => {
                 let held = attempts.iter().map(|&at| self.attempts[at].clone()).collect();
                 each(broker.extend(held, *lease).await, |extension| format!("{extension:?}"))
             }
-            Step::Settle(batch) => {
-                let batch =
-                    batch.iter().map(|(at, settlement)| (self.attempts[*at].clone(), settlement.clone()));
-                each(broker.settle(batch.collect()).await, outcome)
+            Step::Settle(batch) => each(broker.settle(self.settlements(batch)).await, outcome),
+            Step::Exchange(batch, request) => {
+                match broker.exchange(self.settlements(batch), request.clone()).await {
+                    Ok(Exchanged { outcomes, claimed }) => {
+                        let mut said = each(Ok(outcomes), outcome);
+                        said.extend(self.claimed(request, claimed));
+                        said
+                    }
+                    Err(error) => vec![plain(&error)],
+                }
             }
             Step::StoreResult(at, result) => {
                 one(broker.store_result(self.attempts[*at].clone(), result.clone())).await
@@ -105,6 +105,23 @@ impl<'h> Side<'h> {
             }
             other => unreachable!("{other:?} is no step of dispatch"),
         }
+    }
+
+    fn settlements(&self, batch: &[(usize, Settlement)]) -> Vec<(Held, Settlement)> {
+        batch.iter().map(|(at, settlement)| (self.attempts[*at].clone(), settlement.clone())).collect()
+    }
+
+    fn claimed(&mut self, request: &ClaimRequest, answer: Result<ClaimReply, Error>) -> Said {
+        self.last_claim = Some(request.clone());
+        let reply = match answer {
+            Ok(reply) => reply,
+            Err(error) => return vec![plain(&error)],
+        };
+        let mut said = vec![format!("{} discarded", reply.discarded)];
+        for claim in reply.claims {
+            said.push(format!("for {}: {}", claim.pool, self.handed_out(claim.task)));
+        }
+        said
     }
 
     async fn keep(&mut self, step: &Step) -> Said {

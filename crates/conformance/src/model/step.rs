@@ -23,6 +23,7 @@ pub(super) enum Step {
     Claim(ClaimRequest),
     Extend(Vec<usize>, Duration),
     Settle(Vec<(usize, Settlement)>),
+    Exchange(Vec<(usize, Settlement)>, ClaimRequest),
     StoreResult(usize, Bytes),
     Progress(usize, f64, String),
     Elapse(Duration),
@@ -77,7 +78,7 @@ impl Step {
                 while dice.percent(30) {
                     batch.extend(dice.place(side.attempts()).map(|at| (at, settlement(dice))));
                 }
-                Self::Settle(batch)
+                if dice.percent(40) { Self::Exchange(batch, claim(dice)) } else { Self::Settle(batch) }
             }
             19..22 => {
                 let more = dice.place(side.attempts());

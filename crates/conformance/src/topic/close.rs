@@ -27,6 +27,8 @@ pub(crate) async fn a_closed_store_refuses_every_call(s: Stage<'_>) -> Outcome {
     refused("claim", broker.claim(claim(1, 1, &[QUEUE]))).await;
     refused("extend", broker.extend(vec![held(&running)], LEASE)).await;
     refused("settle", broker.settle(vec![(held(&running), complete())])).await;
+    let settlements = vec![(held(&running), complete())];
+    refused("exchange", broker.exchange(settlements, claim(2, 1, &[QUEUE]))).await;
     refused("store_result", broker.store_result(held(&running), "r".into())).await;
     refused("progress", broker.progress(held(&running), 0.5, "half".into())).await;
     refused("promote_due", broker.promote_due(queues(&[QUEUE]), 1)).await;

@@ -7,9 +7,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use poolwright_broker::{
     ArchiveLimits, Broker, Bulk, Cancel, CancelFeed, CancelOutcome, ClaimReply, ClaimRequest, Cursor,
-    DayStats, Dispatch, Enqueued, Error, Extension, Find, Found, Held, How, Inspect, Page, PageRequest,
-    Promoted, Quarantined, QueueStats, Reconciled, Reply, ServerBeat, ServerId, Settled, Signal, Submit,
-    Swept, TakeOver, Upkeep, Watch,
+    DayStats, Dispatch, Enqueued, Error, Exchanged, Extension, Find, Found, Held, How, Inspect, Page,
+    PageRequest, Promoted, Quarantined, QueueStats, Reconciled, Reply, ServerBeat, ServerId, Settled, Signal,
+    Submit, Swept, TakeOver, Upkeep, Watch,
 };
 use poolwright_core::{
     BoxFuture, Charge, Class, NewTask, OnConflict, QueueName, Settlement, State, TaskKey, TaskRecord,
@@ -37,6 +37,8 @@ pub(crate) enum Fault {
     ClaimsFromPausedQueues,
     /// The order of queues does not follow the seed of the demand.
     DrawsItsOwnLottery,
+    /// What an exchange gives back is too late for its own claim.
+    ClaimsBeforeItSettles,
     /// A resent claim takes more tasks.
     ClaimsAnewWhenResent,
     /// A resent claim gets its tasks queue by queue.
@@ -311,6 +313,17 @@ impl Dispatch for Faulty {
                 }
             }
             Ok(outcomes)
+        })
+    }
+
+    fn exchange(&self, settlements: Vec<(Held, Settlement)>, request: ClaimRequest) -> Reply<'_, Exchanged> {
+        Box::pin(async move {
+            if self.has(Fault::ClaimsBeforeItSettles) {
+                let claimed = Ok(self.claim(request).await?);
+                return Ok(Exchanged { outcomes: self.settle(settlements).await?, claimed });
+            }
+            let outcomes = self.settle(settlements).await?;
+            Ok(Exchanged { outcomes, claimed: self.claim(request).await })
         })
     }
 

@@ -107,6 +107,9 @@ faults! {
     a_store_with_a_lottery_of_its_own_is_caught: DrawsItsOwnLottery, by model: true, by [
         "claim::each_slot_goes_to_the_queue_that_the_lottery_draws",
     ];
+    a_store_that_claims_before_it_settles_is_caught: ClaimsBeforeItSettles, by model: true, by [
+        "exchange::an_exchange_settles_before_it_claims",
+    ];
     a_store_that_claims_anew_when_resent_is_caught: ClaimsAnewWhenResent, by model: true, by [
         "claim::a_resent_claim_gets_the_same_tasks_again",
     ];

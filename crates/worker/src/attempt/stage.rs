@@ -97,6 +97,11 @@ impl Stage {
         self.is_over
     }
 
+    /// It was dropped, or is to be as soon as it can be.
+    pub(crate) const fn is_dropped(&self) -> bool {
+        self.dropped.is_some()
+    }
+
     pub(crate) const fn is_stalled(&self) -> bool {
         self.is_stalled
     }

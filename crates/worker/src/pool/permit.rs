@@ -1,8 +1,9 @@
 //! The right to run one task in a pool: taken before the claim, given back when it is dropped.
 //!
-//! Invariant: at most `workers` permits of a pool exist, and whoever holds a task holds one. A permit lives until the
-//! task's settlement is stored *and* its handler is gone, whichever is later, so that no pool ever runs more handlers
-//! than it has workers, blocked threads included.
+//! Invariant: whoever holds a task holds a permit, and at most `workers` permits of a pool are with tasks whose handlers may
+//! run. A permit lives until the task's settlement is stored *and* its handler is gone, whichever is later, so that no pool
+//! ever runs more handlers than it has workers, blocked threads included. One whose handler is gone and whose settlement
+//! travels in the very call that claims may be given out once more, ahead of its return.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -16,7 +17,7 @@ pub(crate) struct Slots {
     taken: AtomicU32,
     busy: AtomicU32,
     stalled: AtomicU32,
-    /// Wakes the dispatcher when a permit comes back.
+    /// Wakes the desk when a permit comes back.
     freed: Arc<Notify>,
     /// Wakes whoever watches the status.
     changed: Arc<Notify>,
@@ -28,9 +29,9 @@ impl Slots {
         Arc::new(Self { workers, taken: zero(), busy: zero(), stalled: zero(), freed, changed })
     }
 
-    /// Takes a permit, if a worker is free.
-    pub(crate) fn take(self: &Arc<Self>) -> Option<Permit> {
-        let one_more = |taken| (taken < self.workers).then_some(taken + 1);
+    /// Takes a permit, if a worker is free, or is one of so many that will be before the permit gets its task.
+    pub(crate) fn take(self: &Arc<Self>, ahead: u32) -> Option<Permit> {
+        let one_more = |taken| (taken < self.workers.saturating_add(ahead)).then_some(taken + 1);
         let taken = self.taken.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_more);
         taken.ok().map(|_| Permit { slots: Arc::clone(self), has_task: false })
     }
@@ -39,8 +40,9 @@ impl Slots {
         self.workers
     }
 
-    pub(crate) fn free(&self) -> u32 {
-        self.workers.saturating_sub(self.taken.load(Ordering::Acquire))
+    /// How many permits can be taken, `ahead` of which come back first.
+    pub(crate) fn room(&self, ahead: u32) -> u32 {
+        self.workers.saturating_add(ahead).saturating_sub(self.taken.load(Ordering::Acquire))
     }
 
     pub(crate) fn busy(&self) -> u32 {
@@ -76,7 +78,6 @@ impl Permit {
     pub(crate) fn begin(mut self) -> Arc<Self> {
         self.has_task = true;
         self.slots.busy.fetch_add(1, Ordering::Relaxed);
-        self.slots.changed.notify_waiters();
         Arc::new(self)
     }
 
@@ -92,7 +93,6 @@ impl Drop for Permit {
         }
         self.slots.taken.fetch_sub(1, Ordering::AcqRel);
         self.slots.freed.notify_one();
-        self.slots.changed.notify_waiters();
     }
 }
 
@@ -107,33 +107,45 @@ mod tests {
     #[test]
     fn no_more_permits_than_workers_and_a_dropped_one_comes_back() {
         let slots = slots(2);
-        let (first, second) = (slots.take().unwrap(), slots.take().unwrap());
-        assert!(slots.take().is_none() && slots.free() == 0);
+        let (first, second) = (slots.take(0).unwrap(), slots.take(0).unwrap());
+        assert!(slots.take(0).is_none() && slots.room(0) == 0);
         drop(first);
-        assert_eq!(slots.free(), 1);
-        drop((second, slots.take()));
-        assert_eq!(slots.free(), 2);
+        assert_eq!(slots.room(0), 1);
+        drop((second, slots.take(0)));
+        assert_eq!(slots.room(0), 2);
+    }
+
+    #[test]
+    fn a_permit_that_comes_back_soon_is_given_out_once_ahead_of_its_return() {
+        let slots = slots(1);
+        let first = slots.take(0).unwrap();
+        let next = slots.take(1).unwrap();
+        assert!(slots.take(1).is_none() && slots.room(1) == 0);
+        drop(first);
+        assert_eq!((slots.room(0), slots.room(1)), (0, 1));
+        drop(next);
+        assert_eq!(slots.room(0), 1);
     }
 
     #[test]
     fn a_worker_is_busy_while_anybody_holds_its_permit() {
         let slots = slots(1);
-        let attempt = slots.take().unwrap().begin();
+        let attempt = slots.take(0).unwrap().begin();
         let settlement = Arc::clone(&attempt);
         drop(attempt);
-        assert_eq!((slots.busy(), slots.free()), (1, 0));
+        assert_eq!((slots.busy(), slots.room(0)), (1, 0));
         drop(settlement);
-        assert_eq!((slots.busy(), slots.free()), (0, 1));
+        assert_eq!((slots.busy(), slots.room(0)), (0, 1));
     }
 
     #[test]
     fn a_permit_comes_back_from_a_panic() {
         let slots = slots(1);
-        let permit = slots.take().unwrap();
+        let permit = slots.take(0).unwrap();
         let panicked = std::panic::catch_unwind(move || {
             let _held = permit;
             panic!("on purpose");
         });
-        assert!(panicked.is_err() && slots.free() == 1);
+        assert!(panicked.is_err() && slots.room(0) == 1);
     }
 }
