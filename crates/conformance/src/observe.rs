@@ -54,7 +54,8 @@ pub fn assert_same(seen: &TaskRecord, expected: &TaskRecord) {
 
 /// The record that a store must show for a task it has just taken: nothing has happened to it yet.
 ///
-/// The due time is exact; a store with a coarser clock may round it up.
+/// The due time is exact; a store with a coarser clock may round it up. Written out, although stores may ask
+/// [`TaskRecord::stored`]: what is expected must not come from what is examined.
 #[must_use]
 pub fn fresh(task: &NewTask, now: Timestamp) -> TaskRecord {
     let due = task.when.due(now);

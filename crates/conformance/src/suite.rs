@@ -83,7 +83,7 @@ impl fmt::Debug for Case {
     }
 }
 
-/// Plays a case by its name, as the tests that [`suite!`](crate::suite) makes do.
+/// Plays a case by its name, as the tests that [`suite!`](crate::suite!) makes do.
 ///
 /// # Panics
 /// When the store breaks the rule, or when there is no such case.

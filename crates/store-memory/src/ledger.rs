@@ -1,9 +1,9 @@
 //! The ledger in memory: dead letters and settings for tests and for `memory:`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use poolwright_core::{BoxError, BoxFuture, Clock, DeadLetter, DeadLetterSink, Timestamp};
+use poolwright_core::{BoxError, BoxFuture, Clock, DeadLetter, DeadLetterSink, TaskKey, Timestamp, Token};
 use poolwright_ledger::{
     DeadLetters, Error, Filter, Ledger, LetterId, LetterPage, ListRequest, Replayed, Reply, Setting,
     Settings, StoredLetter,
@@ -29,7 +29,16 @@ pub struct MemoryLedger {
 struct Books {
     last: i64,
     letters: BTreeMap<LetterId, StoredLetter>,
+    /// What each of the letters is about: no two are about the same.
+    ends: HashSet<End>,
     settings: BTreeMap<String, (String, Timestamp)>,
+}
+
+/// A task and the attempt that was its last.
+type End = (TaskKey, Option<Token>);
+
+fn end_of(letter: &DeadLetter) -> End {
+    (letter.task.clone(), letter.token)
 }
 
 impl MemoryLedger {
@@ -52,10 +61,7 @@ impl DeadLetterSink for MemoryLedger {
     fn record<'a>(&'a self, letters: &'a [DeadLetter]) -> BoxFuture<'a, Result<(), BoxError>> {
         let mut books = self.books();
         for letter in letters {
-            let same = |stored: &StoredLetter| {
-                stored.letter.task == letter.task && stored.letter.token == letter.token
-            };
-            if books.letters.values().any(same) {
+            if !books.ends.insert(end_of(letter)) {
                 continue;
             }
             books.last += 1;
@@ -111,7 +117,12 @@ impl DeadLetters for MemoryLedger {
     }
 
     fn delete_letter(&self, id: LetterId) -> Reply<'_, bool> {
-        ready(self.books().letters.remove(&id).is_some())
+        let mut books = self.books();
+        let deleted = books.letters.remove(&id);
+        if let Some(stored) = &deleted {
+            books.ends.remove(&end_of(&stored.letter));
+        }
+        ready(deleted.is_some())
     }
 }
 
@@ -127,9 +138,12 @@ impl Settings for MemoryLedger {
     }
 
     fn set(&self, key: String, value: String) -> Reply<'_, ()> {
-        let now = self.clock.now();
-        self.books().settings.insert(key, (value, now));
-        ready(())
+        let set = Setting::check_key(&key);
+        if set.is_ok() {
+            let now = self.clock.now();
+            self.books().settings.insert(key, (value, now));
+        }
+        Box::pin(std::future::ready(set))
     }
 
     fn unset(&self, key: String) -> Reply<'_, bool> {
@@ -181,6 +195,13 @@ mod tests {
         ledger.record(&[letter("a", 1), letter("a", 1), letter("a", 2)]).await.unwrap();
         ledger.record(&[letter("a", 2)]).await.unwrap();
         assert_eq!(ids(&ledger, ListRequest::default()).await, (vec![2, 1], None));
+        assert!(ledger.delete_letter(LetterId(1)).await.unwrap());
+        ledger.record(&[letter("a", 1), letter("a", 2)]).await.unwrap();
+        assert_eq!(
+            ids(&ledger, ListRequest::default()).await,
+            (vec![3, 2], None),
+            "one that is gone may come again"
+        );
     }
 
     #[tokio::test]
@@ -240,5 +261,7 @@ mod tests {
         let settings = ledger.settings().await.unwrap();
         assert_eq!((settings[0].value.as_str(), settings[0].at), ("2", Timestamp::from_secs(5)));
         assert!(ledger.unset("a".into()).await.unwrap() && !ledger.unset("a".into()).await.unwrap());
+        assert!(matches!(ledger.set(" ".into(), "1".into()).await, Err(Error::Refused { .. })));
+        assert_eq!(ledger.settings().await.unwrap(), []);
     }
 }

@@ -1,6 +1,7 @@
 //! What the store knows: the queues and the servers, as plain structures under one lock.
 //!
-//! Invariant: queues share nothing but the count of claims. Whatever happens to a task happens in its [`Queue`], in one call.
+//! Invariant: queues share nothing but the count of claims. Whatever happens to a task happens in its [`Queue`], in one
+//! call.
 
 mod attempt;
 mod count;

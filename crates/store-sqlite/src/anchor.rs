@@ -9,10 +9,11 @@
 use std::fs::{self, Metadata};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::time::Duration;
 
 use poolwright_broker::Error;
+use poolwright_core::Timestamp;
 
 /// How long an answer is good for calls that only look when a look is due: a look costs a microsecond, and there are
 /// thousands of calls in a second.
@@ -26,9 +27,8 @@ pub(crate) struct Anchor {
     path: PathBuf,
     /// None where files have no identity that can be asked for: then the path is trusted.
     file: Option<FileId>,
-    opened: Instant,
-    /// The time of the last look, in microseconds after `opened`.
-    looked_us: AtomicU64,
+    /// When it was looked for last, by the store's clock.
+    looked_micros: AtomicI64,
     lost: AtomicBool,
 }
 
@@ -53,11 +53,10 @@ fn id_of(_: &Metadata) -> Option<FileId> {
 
 impl Anchor {
     /// Remembers the file that this path leads to now: it was just opened.
-    pub(crate) fn at(path: &Path) -> Self {
+    pub(crate) fn at(path: &Path, now: Timestamp) -> Self {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let file = fs::metadata(&path).ok().as_ref().and_then(id_of);
-        let (looked_us, lost) = (AtomicU64::new(0), AtomicBool::new(false));
-        Self { path, file, opened: Instant::now(), looked_us, lost }
+        Self { path, file, looked_micros: AtomicI64::new(now.as_micros()), lost: AtomicBool::new(false) }
     }
 
     /// Looks now. Says once that the file is lost, and once that it is back.
@@ -65,8 +64,8 @@ impl Anchor {
     /// # Errors
     /// [`Error::Unavailable`] while the path leads elsewhere or nowhere: the same call succeeds when the file is put back,
     /// so a worker keeps what it has to store.
-    pub(crate) fn check(&self) -> Result<(), Error> {
-        self.looked_us.store(self.age_us(), Ordering::Relaxed);
+    pub(crate) fn check(&self, now: Timestamp) -> Result<(), Error> {
+        self.looked_micros.store(now.as_micros(), Ordering::Relaxed);
         if let Some(holds) = self.holds() {
             let was_lost = self.lost.swap(!holds, Ordering::Relaxed);
             match (holds, was_lost) {
@@ -85,16 +84,14 @@ impl Anchor {
     ///
     /// # Errors
     /// Those of [`Anchor::check`].
-    pub(crate) fn check_if_due(&self) -> Result<(), Error> {
-        let age_us = self.age_us().saturating_sub(self.looked_us.load(Ordering::Relaxed));
-        match self.lost.load(Ordering::Relaxed) || Duration::from_micros(age_us) >= LOOK_EVERY {
-            true => self.check(),
-            false => Ok(()),
+    pub(crate) fn check_if_due(&self, now: Timestamp) -> Result<(), Error> {
+        let looked = Timestamp::from_micros(self.looked_micros.load(Ordering::Relaxed));
+        // A clock that was set back says nothing of the age of the last look.
+        let is_fresh = looked <= now && now.since(looked) < LOOK_EVERY;
+        match is_fresh && !self.lost.load(Ordering::Relaxed) {
+            true => Ok(()),
+            false => self.check(now),
         }
-    }
-
-    fn age_us(&self) -> u64 {
-        u64::try_from(self.opened.elapsed().as_micros()).unwrap_or(u64::MAX)
     }
 
     /// Whether the path leads to the file; none when that cannot be told.
@@ -123,6 +120,8 @@ mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
 
+    const NOW: Timestamp = Timestamp::from_secs(1_900_000_000);
+
     #[test]
     fn a_link_is_followed_as_a_newcomer_would() {
         let dir = tempfile::tempdir().unwrap();
@@ -130,15 +129,15 @@ mod tests {
         fs::write(&one, "1").unwrap();
         fs::write(&two, "2").unwrap();
         symlink(&one, &link).unwrap();
-        let anchor = Anchor::at(&link);
-        assert_eq!(anchor.check(), Ok(()));
+        let anchor = Anchor::at(&link, NOW);
+        assert_eq!(anchor.check(NOW), Ok(()));
         fs::remove_file(&link).unwrap();
         symlink(&two, &link).unwrap();
-        assert!(anchor.check().unwrap_err().is_retryable());
+        assert!(anchor.check(NOW).unwrap_err().is_retryable());
         // A second name of the same file is the same file.
         fs::remove_file(&link).unwrap();
         fs::hard_link(&one, &link).unwrap();
-        assert_eq!(anchor.check(), Ok(()));
+        assert_eq!(anchor.check(NOW), Ok(()));
     }
 
     #[test]
@@ -146,12 +145,25 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let [path, away] = ["tasks.db", "away.db"].map(|name| dir.path().join(name));
         fs::write(&path, "").unwrap();
-        let anchor = Anchor::at(&path);
+        let anchor = Anchor::at(&path, NOW);
         fs::rename(&path, &away).unwrap();
-        assert!(anchor.check().is_err());
-        assert!(anchor.check_if_due().is_err());
+        assert!(anchor.check(NOW).is_err());
+        assert!(anchor.check_if_due(NOW).is_err());
         fs::rename(&away, &path).unwrap();
-        assert_eq!(anchor.check_if_due(), Ok(()));
+        assert_eq!(anchor.check_if_due(NOW), Ok(()));
+    }
+
+    #[test]
+    fn a_look_is_due_after_a_while_and_after_a_leap_of_the_clock() {
+        for then in [NOW + LOOK_EVERY, NOW - Duration::from_micros(1)] {
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().join("tasks.db");
+            fs::write(&path, "").unwrap();
+            let anchor = Anchor::at(&path, NOW);
+            fs::remove_file(&path).unwrap();
+            assert_eq!(anchor.check_if_due(NOW + LOOK_EVERY / 2), Ok(()));
+            assert!(anchor.check_if_due(then).is_err());
+        }
     }
 
     #[test]
@@ -159,11 +171,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("tasks.db");
         fs::write(&path, "").unwrap();
-        let anchor = Anchor::at(&path);
+        let anchor = Anchor::at(&path, NOW);
         // A name that is too long for the system is neither there nor gone.
         let anchor = Anchor { path: dir.path().join("x".repeat(5_000)), ..anchor };
-        assert_eq!(anchor.check(), Ok(()));
+        assert_eq!(anchor.check(NOW), Ok(()));
         let never_known = Anchor { file: None, path: dir.path().join("gone.db"), ..anchor };
-        assert_eq!(never_known.check(), Ok(()));
+        assert_eq!(never_known.check(NOW), Ok(()));
     }
 }

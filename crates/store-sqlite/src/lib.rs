@@ -102,7 +102,7 @@ impl SqliteStore {
         };
         let hurried = Arc::new(AtomicBool::new(false));
         let mut conn = open::writer(&options, &patience(Arc::clone(&hurried)))?;
-        let anchor = Arc::new(Anchor::at(&options.path));
+        let anchor = Arc::new(Anchor::at(&options.path, options.clock.now()));
         let checkpoints = Checkpoints::watch(&mut conn, hurried).map_err(|e| cannot(&options.path, &e))?;
         let look = || open::reader(&options, &patience(Arc::default()));
         let looks = (0..reader::READERS).map(|_| look()).collect::<Result<Vec<_>, _>>()?;
@@ -144,7 +144,7 @@ impl SqliteStore {
     {
         let anchor = Arc::clone(&self.anchor);
         let written = self.writer.write(weight, move |work| {
-            anchor.check_if_due()?;
+            anchor.check_if_due(work.now)?;
             step(work)
         });
         Box::pin(async { self.explained(written.await) })
@@ -156,9 +156,9 @@ impl SqliteStore {
         T: Send + 'static,
         F: FnOnce(&rusqlite::Connection) -> Result<T, Fault> + Send + 'static,
     {
-        let anchor = Arc::clone(&self.anchor);
+        let (anchor, now) = (Arc::clone(&self.anchor), self.clock.now());
         let seen = self.readers.read(move |conn| {
-            anchor.check_if_due()?;
+            anchor.check_if_due(now)?;
             look(conn)
         });
         Box::pin(async { self.explained(seen.await) })
@@ -167,7 +167,7 @@ impl SqliteStore {
     /// A lost file shows itself to SQLite as a disk that does not answer; what is the matter is said in its place.
     fn explained<T>(&self, answer: Result<T, BrokerError>) -> Result<T, BrokerError> {
         if let Err(BrokerError::Unavailable { .. }) = answer {
-            self.anchor.check()?;
+            self.anchor.check(self.clock.now())?;
         }
         answer
     }

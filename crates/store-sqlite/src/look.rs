@@ -71,7 +71,9 @@ pub(crate) fn stats(conn: &Connection, queue: QueueName, day: i64) -> rusqlite::
     let DayStats { processed, failed, .. } = day_of(conn, seq, day)?;
     (stats.processed_today, stats.failed_today) = (processed, failed);
     stats.oldest_pending = conn
-        .prepare_cached("SELECT coalesce(since, enqueued_at) FROM tasks WHERE queue = ?1 AND state = 0 ORDER BY pos LIMIT 1")?
+        .prepare_cached(
+            "SELECT coalesce(since, enqueued_at) FROM tasks WHERE queue = ?1 AND state = 0 ORDER BY pos LIMIT 1",
+        )?
         .query_row([seq], |row| time(row, 0))
         .optional()?
         .flatten();

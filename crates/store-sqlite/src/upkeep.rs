@@ -63,7 +63,7 @@ impl Upkeep for SqliteStore {
         let anchor = Arc::clone(&self.anchor);
         self.write(1, move |work| {
             // Whoever lives says so every few seconds: the right moment to see that the file still is what others use.
-            anchor.check()?;
+            anchor.check(work.now)?;
             Ok(server::beat(work, &beat, lasts)?)
         })
     }

@@ -25,7 +25,8 @@ pub(crate) struct Claimant<'a> {
 }
 
 impl Queue {
-    /// The task at the front becomes active, at this place among the active ones. Flagged ones before it are discarded and counted in `discarded`.
+    /// The task at the front becomes active, at this place among the active ones. Flagged ones before it are discarded and
+    /// counted in `discarded`.
     pub(crate) fn claim(
         &mut self,
         by: &Claimant<'_>,

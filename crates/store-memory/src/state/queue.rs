@@ -1,8 +1,8 @@
 //! One queue: its tasks, each in its place, with everything that hangs on a task.
 //!
-//! Invariant: a task in `tasks` lies on the one shelf that its state names, at its rank; it is in `leases` exactly while
-//! active, and in the index for as long as it exists. Whoever changes state or rank lifts the task out, changes it, and
-//! puts it back or ends it. Looking at places is done with [`Queue::shelf`].
+//! Invariant: a task in `tasks` lies on the one shelf that its state names, at its rank; it is in `leases` exactly
+//! while active, and in the index for as long as it exists. Whoever changes state or rank lifts the task out, changes
+//! it, and puts it back or ends it. Looking at places is done with [`Queue::shelf`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -164,8 +164,9 @@ impl Queue {
 
     /// Allows claims; false when they were allowed.
     pub(crate) fn resume(&mut self) -> bool {
-        self.woken = true;
-        self.paused.take().is_some()
+        let was_paused = self.paused.take().is_some();
+        self.woken |= was_paused;
+        was_paused
     }
 
     /// Something to wait for came since the last call.

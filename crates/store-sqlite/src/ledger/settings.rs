@@ -1,28 +1,11 @@
 //! Settings that an operator changed.
 
 use poolwright_core::Timestamp;
-use poolwright_ledger::{Error, Reply, Setting, Settings};
+use poolwright_ledger::{Reply, Setting, Settings};
 use rusqlite::params;
 
 use super::told;
 use crate::SqliteStore;
-
-/// The longest key, in bytes.
-const KEY_BYTES_MAX: usize = 255;
-
-fn check(key: &str) -> Result<(), Error> {
-    let why = match key {
-        _ if key.trim().is_empty() => "a setting's key must not be empty".to_owned(),
-        _ if key.len() > KEY_BYTES_MAX => {
-            format!("a setting's key has at most {KEY_BYTES_MAX} bytes, this one has {}", key.len())
-        }
-        _ if key.chars().any(char::is_control) => {
-            format!("a setting's key has no control characters, this is {key:?}")
-        }
-        _ => return Ok(()),
-    };
-    Err(Error::Refused { why })
-}
 
 impl Settings for SqliteStore {
     fn settings(&self) -> Reply<'_, Vec<Setting>> {
@@ -39,7 +22,7 @@ impl Settings for SqliteStore {
 
     fn set(&self, key: String, value: String) -> Reply<'_, ()> {
         Box::pin(async move {
-            check(&key)?;
+            Setting::check_key(&key)?;
             let set = self.write(1, move |work| {
                 let mut statement = work.conn.prepare_cached(
                     "INSERT INTO settings (key, value, at) VALUES (?1, ?2, ?3) \

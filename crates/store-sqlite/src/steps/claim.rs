@@ -1,6 +1,7 @@
 //! Hands out pending tasks: queue by queue as the lottery draws, each active from then on with a token and a lease.
 
 use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
 
 use poolwright_broker::{Claim, ClaimReply, ClaimRequest, LEASE_AHEAD_MAX, Lottery};
 use poolwright_core::{QueueName, State, TaskRecord, Timestamp, Token};
@@ -217,7 +218,7 @@ pub(crate) fn take_over(
     queue: i64,
     name: &QueueName,
     limit: u32,
-    lease: std::time::Duration,
+    lease: Duration,
 ) -> rusqlite::Result<Vec<TaskRecord>> {
     let sql = concat!(
         "SELECT ",

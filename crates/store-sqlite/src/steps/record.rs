@@ -8,7 +8,8 @@ use crate::work::Work;
 /// A task was archived: every entry into the archive wants a letter of its own.
 pub(crate) fn want(work: &Work<'_>, seq: i64) -> rusqlite::Result<()> {
     let mut statement = work.conn.prepare_cached(
-        "INSERT OR REPLACE INTO unrecorded (queue, failed_at, id, task) SELECT queue, at, id, seq FROM tasks WHERE seq = ?1",
+        "INSERT OR REPLACE INTO unrecorded (queue, failed_at, id, task) \
+         SELECT queue, at, id, seq FROM tasks WHERE seq = ?1",
     )?;
     statement.execute([seq]).map(drop)
 }

@@ -93,12 +93,6 @@ const ALLOWED: &[Allowance] = &[
         reason: "SQLite calls back on a blocked thread to ask how long to wait for another process",
     },
     Allowance {
-        place: "crates/store-sqlite/src/open.rs",
-        code: Code::Production,
-        acts: &[Act::Stopwatch],
-        reason: "some locks are refused without that call, and are waited for just as long",
-    },
-    Allowance {
         place: "crates/demo/src/view/",
         code: Code::Production,
         acts: &[Act::Sleep],
