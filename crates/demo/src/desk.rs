@@ -34,7 +34,14 @@ struct Notes {
     at: String,
     /// Dead letters that are about no document, by task: the same one may be told twice.
     letters: BTreeMap<TaskKey, Dead>,
+    /// How often in a row the library did not take dead letters, and what it said last.
+    refusals: u32,
+    refusal: String,
 }
+
+/// So often dead letters are offered to a library that refuses them. The worker pauses longer from offer to offer, so
+/// that is a quarter of a minute; a lock of another process is waited for at each of them besides.
+const REFUSALS_MAX: u32 = 10;
 
 impl Desk {
     /// Opens library and wiki below `home`.
@@ -111,6 +118,31 @@ impl Desk {
         self.notes().letters.values().cloned().collect()
     }
 
+    /// The library took all dead letters that it was offered.
+    pub(crate) fn letters_taken(&self) {
+        self.notes().refusals = 0;
+    }
+
+    /// It did not, and they are offered again.
+    pub(crate) fn letters_refused(&self, why: &Error) {
+        let mut notes = self.notes();
+        notes.refusals = notes.refusals.saturating_add(1);
+        notes.refusal = match why {
+            Error::Library(answer) => answer.to_string(),
+            other => other.to_string(),
+        };
+    }
+
+    /// Why the library cannot be used, now or ever: then a run would wait for its dead letters without end.
+    pub(crate) fn trouble(&self) -> Option<Error> {
+        let library = self.library();
+        library.fault().or_else(|| {
+            let notes = self.notes();
+            let (path, detail) = (library.path().display().to_string(), notes.refusal.clone());
+            (notes.refusals >= REFUSALS_MAX).then_some(Error::FailingLibrary { path, detail })
+        })
+    }
+
     fn notes(&self) -> MutexGuard<'_, Notes> {
         self.0.notes.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -119,4 +151,36 @@ impl Desk {
 /// The library's file below `home`.
 pub(crate) fn library_at(home: &Path) -> PathBuf {
     home.join("library.db")
+}
+
+#[cfg(test)]
+mod tests {
+    use poolwright::Stores;
+    use poolwright::core::Chance;
+    use poolwright::core::clock::SystemClock;
+
+    use super::*;
+
+    #[test]
+    fn a_library_that_refuses_letters_again_and_again_ends_the_run_and_a_moment_does_not() {
+        let home = tempfile::tempdir().expect("folder");
+        let ledger = Stores::memory(Arc::new(SystemClock), Chance::seeded(1)).ledger;
+        let desk = Desk::open(home.path(), ledger).expect("opens");
+        let full = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_FULL);
+        let full = Error::from(rusqlite::Error::SqliteFailure(full, None));
+        for _ in 1..REFUSALS_MAX {
+            desk.letters_refused(&full);
+        }
+        assert!(desk.trouble().is_none());
+        desk.letters_taken();
+        desk.letters_refused(&full);
+        assert!(desk.trouble().is_none(), "it was a moment");
+        for _ in 1..REFUSALS_MAX {
+            desk.letters_refused(&full);
+        }
+        let trouble = desk.trouble().expect("it lasts").to_string();
+        let at = library_at(home.path());
+        let expected = format!("the library {} fails again and again: ", at.display());
+        assert!(trouble.starts_with(&expected) && trouble.ends_with("the same command goes on"), "{trouble}");
+    }
 }

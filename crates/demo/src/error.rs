@@ -3,6 +3,9 @@
 //! Invariant: an error about a file names what was expected and what came, and never shows the file's text.
 
 use std::io;
+use std::path::Path;
+
+use crate::library::file;
 
 /// What is read, where a refusal says so.
 pub(crate) const READ: &str = "Markdown, text, HTML, CSV, JSON and pictures are read";
@@ -160,7 +163,35 @@ pub enum Error {
         /// What stands in the way.
         detail: String,
     },
-    /// A library that SQLite cannot read: another kind of file, a damaged one, or none that opens.
+    /// A library that does not open, for a reason that lies outside the file.
+    #[error("cannot open the library {path}: {detail}; {cure}")]
+    UnopenedLibrary {
+        /// The file.
+        path: String,
+        /// What the system said.
+        detail: String,
+        /// What a person does about it.
+        cure: &'static str,
+    },
+    /// The library's file was taken away while it was open: what is written now would be lost.
+    #[error(
+        "the library {path} was deleted or replaced while it was in use; run again, it is made anew from the files"
+    )]
+    LostLibrary {
+        /// Where it was.
+        path: String,
+    },
+    /// The library answers every time with what may pass: a full disk, say, or one that cannot be written.
+    #[error(
+        "the library {path} fails again and again: {detail}; once that is mended, the same command goes on"
+    )]
+    FailingLibrary {
+        /// The file.
+        path: String,
+        /// What it said last.
+        detail: String,
+    },
+    /// A library that SQLite cannot read: another kind of file, or a damaged one.
     #[error(
         "cannot use the library {path}: {detail}; delete it and run again, it is made anew from the files"
     )]
@@ -222,7 +253,8 @@ impl Error {
                 matches!(source.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied)
             }
             Self::Write { .. } | Self::Stopped | Self::Library(_) => false,
-            Self::UnwritableLibrary { .. } | Self::BrokenLibrary { .. } => false,
+            Self::UnwritableLibrary { .. } | Self::BrokenLibrary { .. } | Self::LostLibrary { .. } => false,
+            Self::UnopenedLibrary { .. } | Self::FailingLibrary { .. } => false,
             Self::Orchestrator(_) | Self::Enqueue(_) | Self::Inspect(_) => false,
             _ => true,
         }
@@ -235,24 +267,45 @@ impl Error {
     }
 
     /// What the library answered, with its file named where the file is what is wrong.
-    pub(crate) fn of_library(self, path: &std::path::Path) -> Self {
+    pub(crate) fn of_library(self, path: &Path) -> Self {
         use rusqlite::ErrorCode as Code;
         let Self::Library(error) = self else { return self };
         let (path, detail) = (path.display().to_string(), error.to_string());
         match error.sqlite_error_code() {
             Some(Code::ReadOnly) => Self::UnwritableLibrary { path, detail },
-            Some(Code::NotADatabase | Code::DatabaseCorrupt | Code::CannotOpen) => {
-                Self::BrokenLibrary { path, detail }
-            }
+            Some(Code::CannotOpen) => Self::UnopenedLibrary { path, detail, cure: file::CURE },
+            Some(Code::NotADatabase | Code::DatabaseCorrupt) => Self::BrokenLibrary { path, detail },
+            _ if is_damage(&error) => Self::BrokenLibrary { path, detail },
             _ => Self::Library(error),
         }
     }
 
-    pub(crate) fn read(path: &std::path::Path, source: io::Error) -> Self {
+    /// The same error once more, where the library's file is at fault and stays so until a person acts; of every other
+    /// one nothing.
+    pub(crate) fn lasting(&self) -> Option<Self> {
+        match self {
+            Self::UnwritableLibrary { path, detail } => {
+                Some(Self::UnwritableLibrary { path: path.clone(), detail: detail.clone() })
+            }
+            Self::BrokenLibrary { path, detail } => {
+                Some(Self::BrokenLibrary { path: path.clone(), detail: detail.clone() })
+            }
+            Self::LostLibrary { path } => Some(Self::LostLibrary { path: path.clone() }),
+            _ => None,
+        }
+    }
+
+    /// The library does not open because of what the system said about this path.
+    pub(crate) fn unopened(path: &Path, why: &io::Error) -> Self {
+        let (path, detail) = (path.display().to_string(), why.to_string());
+        Self::UnopenedLibrary { path, detail, cure: file::cure(why) }
+    }
+
+    pub(crate) fn read(path: &Path, source: io::Error) -> Self {
         Self::Read { path: path.display().to_string(), source }
     }
 
-    pub(crate) fn write(path: &std::path::Path, source: io::Error) -> Self {
+    pub(crate) fn write(path: &Path, source: io::Error) -> Self {
         Self::Write { path: path.display().to_string(), source }
     }
 }
@@ -272,6 +325,20 @@ impl From<poolwright::client::Error> for Error {
 impl From<poolwright::inspector::Error> for Error {
     fn from(error: poolwright::inspector::Error) -> Self {
         Self::Inspect(Box::new(error))
+    }
+}
+
+/// Whether a file that SQLite reads is shorter than it should be, or holds other tables or values than ours.
+fn is_damage(error: &rusqlite::Error) -> bool {
+    use rusqlite::Error::{
+        FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType, SqliteFailure,
+    };
+    use rusqlite::ffi::SQLITE_IOERR_SHORT_READ;
+    let is_table = |text: &str| text.starts_with("no such table") || text.starts_with("no such column");
+    match error {
+        FromSqlConversionFailure(..) | IntegralValueOutOfRange(..) | InvalidColumnType(..) => true,
+        SqliteFailure(why, _) if why.extended_code == SQLITE_IOERR_SHORT_READ => true,
+        other => is_table(&other.to_string()),
     }
 }
 
@@ -311,6 +378,7 @@ mod tests {
         assert!(!Error::Library(busy).is_permanent());
         let broken = Error::BrokenLibrary { path: "l".into(), detail: "malformed".into() };
         assert!(!broken.is_permanent(), "no document is to blame");
+        assert!(!Error::LostLibrary { path: "l".into() }.is_permanent());
         let gone = Error::Read { path: "a.md".into(), source: io::ErrorKind::NotFound.into() };
         assert!(gone.is_permanent() && gone.leaves_unknown());
     }

@@ -24,12 +24,15 @@ use crate::id::{ChunkId, ContentHash, DocumentId, Generation, Key, SourceId};
 use crate::kind::Kind;
 
 mod content;
+pub(crate) mod file;
 mod intake;
 mod pages;
 mod parts;
 mod report;
 mod schema;
 mod search;
+
+use file::FileId;
 
 pub use intake::Admitted;
 pub use pages::Dirty;
@@ -45,6 +48,10 @@ pub struct Library {
     /// Connections that nobody reads with just now. One more is opened when all are in use, so that a long look waits
     /// for none and none waits for it; there are as many as ever read at the same time.
     readers: Mutex<Vec<Connection>>,
+    /// The file that was opened. Deleted, it would take everything that is written and lose it at the end.
+    file: FileId,
+    /// What was found to be wrong with the file, and stays so until a person acts.
+    fault: Mutex<Option<Error>>,
 }
 
 /// What a keyed write did.
@@ -141,16 +148,33 @@ impl Library {
     /// of a newer version of this one.
     pub fn open(path: &Path) -> Result<Self, Error> {
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-            std::fs::create_dir_all(folder).map_err(|e| Error::write(folder, e))?;
+            std::fs::create_dir_all(folder).map_err(|why| Error::unopened(folder, &why))?;
         }
-        Self::connect(path).map_err(|error| error.of_library(path))
+        Self::connect(path).map_err(|error| match error.of_library(path) {
+            unopened @ Error::UnopenedLibrary { .. } => {
+                file::obstacle(path).map_or(unopened, |(at, why)| Error::unopened(&at, &why))
+            }
+            other => other,
+        })
     }
 
     fn connect(path: &Path) -> Result<Self, Error> {
         let mut writer = schema::connect(path)?;
         schema::prepare(&mut writer, path)?;
         let readers = Mutex::new(vec![schema::connect_to_read(path)?]);
-        Ok(Self { path: path.to_path_buf(), writer: Mutex::new(writer), readers })
+        let file = FileId::of(path).map_err(|why| Error::unopened(path, &why))?;
+        Ok(Self {
+            path: path.to_path_buf(),
+            writer: Mutex::new(writer),
+            readers,
+            file,
+            fault: Mutex::default(),
+        })
+    }
+
+    /// What was found to be wrong with the file, so that nothing that uses it can go on.
+    pub(crate) fn fault(&self) -> Option<Error> {
+        lock(&self.fault).as_ref().and_then(Error::lasting)
     }
 
     /// Where it lies.
@@ -184,7 +208,7 @@ impl Library {
 
     /// One transaction that takes the write lock at its begin, so that it never has to give up half-way.
     fn write<T>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<T, Error>) -> Result<T, Error> {
-        self.named(self.write_unnamed(work))
+        self.named(self.is_in_place().and_then(|()| self.write_unnamed(work)))
     }
 
     fn write_unnamed<T>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<T, Error>) -> Result<T, Error> {
@@ -197,7 +221,7 @@ impl Library {
 
     /// One snapshot.
     fn read<T>(&self, work: impl FnOnce(&Connection) -> Result<T, Error>) -> Result<T, Error> {
-        self.named(self.read_unnamed(work))
+        self.named(self.is_in_place().and_then(|()| self.read_unnamed(work)))
     }
 
     fn read_unnamed<T>(&self, work: impl FnOnce(&Connection) -> Result<T, Error>) -> Result<T, Error> {
@@ -211,9 +235,24 @@ impl Library {
         done
     }
 
-    /// An error that is about the file says which file that is.
+    /// SQLite goes on with a file that has lost its name, and at the end nothing of it is left.
+    fn is_in_place(&self) -> Result<(), Error> {
+        if self.file.is_at(&self.path) {
+            Ok(())
+        } else {
+            Err(Error::LostLibrary { path: self.path.display().to_string() })
+        }
+    }
+
+    /// An error that is about the file says which file that is, and is remembered where it stays.
     fn named<T>(&self, done: Result<T, Error>) -> Result<T, Error> {
-        done.map_err(|error| error.of_library(&self.path))
+        done.map_err(|error| {
+            let error = error.of_library(&self.path);
+            if let Some(fault) = error.lasting() {
+                lock(&self.fault).get_or_insert(fault);
+            }
+            error
+        })
     }
 }
 

@@ -16,15 +16,24 @@ use crate::Error;
 use crate::desk::Desk;
 use crate::id::BaseId;
 
-/// How long a wait for this worker's news lasts before the store is asked anyway.
+/// How long a wait for this worker's news lasts before the library and the store are asked anyway.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// Tasks of one knowledge base that are looked at to tell whether one of them waits.
 const TASKS_MAX: u32 = 50_000;
 
 /// Returns when the run is over, with the number of tasks of others that stay in the queues.
+///
+/// # Errors
+/// What is wrong with the library, at most a second after somebody met it: what is worked on cannot be written down, and
+/// a dead letter would be waited for without end. Those of the queues that do not pass.
 pub(crate) async fn over(running: &Running, bases: &[BaseId], desk: &Desk) -> Result<u64, Error> {
     loop {
-        let idle = running.until(|status| status.busy() == 0).await;
+        if let Some(error) = desk.trouble() {
+            return Err(error);
+        }
+        let Ok(idle) = timeout(LOOK_AGAIN, running.until(|status| status.busy() == 0)).await else {
+            continue;
+        };
         match look(running, bases, desk, &idle).await {
             Ok(Some(others)) => return Ok(others),
             Ok(None) => {}

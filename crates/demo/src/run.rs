@@ -18,7 +18,7 @@ use crate::library::{Hit, Library};
 use crate::over::over;
 use crate::payload::DatasourceSync;
 use crate::summary::{End, Summary};
-use crate::view::{View, show};
+use crate::view::{View, note, show};
 use crate::{Error, preset, sample};
 
 /// What a run is about.
@@ -67,16 +67,31 @@ impl RunOptions {
 ///
 /// # Errors
 /// [`Error::Read`] for a folder that is not there, [`Error::Orchestrator`] for a file of queues with mistakes, pools that
-/// do not exist or a store that does not open, and what the library says when it does not open. What is wrong with a
-/// single file is no error but a dead letter of the [`Summary`].
+/// do not exist or a store that does not open, and what the library says when it does not open or can be used no more:
+/// damaged, deleted or replaced meanwhile, or failing again and again. What is wrong with a single file is no error but a
+/// dead letter of the [`Summary`].
 pub async fn run(mut options: RunOptions) -> Result<Summary, Error> {
     // First, so that a folder that is not there leaves nothing behind.
     let (folders, home) = (std::mem::take(&mut options.folders), options.home.clone());
     let folders = blocking(move || sources(folders, &home)).await?;
-    let stores = Stores::open(&options.broker, options.ledger.as_deref()).await?;
+    let stores = open(&options).await?;
     let ended = Box::pin(run_on(&stores, folders, options)).await;
     let closed = stores.broker.close().await.map_err(|error| poolwright::Error::from(error).into());
     ended.and_then(|summary| closed.map(|()| summary))
+}
+
+/// The stores; says when it had to make a file for the tasks.
+async fn open(options: &RunOptions) -> Result<Stores, Error> {
+    let is_there = || Stores::is_there(&options.broker);
+    let was_there = is_there()?;
+    let stores = Stores::open(&options.broker, options.ledger.as_deref()).await?;
+    // One in memory is not there before and not after.
+    if !was_there && is_there()? {
+        let described = stores.broker.describe();
+        let file = described.strip_prefix("sqlite:").unwrap_or(&described);
+        note(options.view, &format!("made a new broker file {file}"));
+    }
+    Ok(stores)
 }
 
 /// The chunks in the library of `home` that hold these words, the best first, at most `limit`.
@@ -85,7 +100,8 @@ pub async fn run(mut options: RunOptions) -> Result<Summary, Error> {
 /// [`Error::NoLibrary`] when nothing was ever read there; what the library says when it does not open.
 pub fn search(home: &Path, words: &str, limit: u32) -> Result<Vec<Hit>, Error> {
     let path = library_at(home);
-    if !path.is_file() {
+    // Of one that cannot be looked at, opening it tells why.
+    if matches!(path.metadata(), Err(why) if why.kind() == io::ErrorKind::NotFound) {
         return Err(Error::NoLibrary { path: path.display().to_string() });
     }
     Library::open(&path)?.search(words, limit)

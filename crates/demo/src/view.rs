@@ -1,7 +1,7 @@
 //! What the person at the terminal sees while a run goes on.
 
 use std::convert::Infallible;
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 
 use poolwright::Running;
 use poolwright::core::Timestamp;
@@ -22,6 +22,15 @@ pub enum View {
     Lines,
     /// Nothing.
     Quiet,
+}
+
+/// Says something once that is no progress.
+pub(crate) fn note(view: View, what: &str) {
+    if view != View::Quiet {
+        let line = format!("note: {}\n", text::plain(what));
+        // Where nobody reads, nothing is left to do.
+        let _ = std::io::stderr().lock().write_all(line.as_bytes());
+    }
 }
 
 /// Shows until it is dropped.

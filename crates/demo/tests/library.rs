@@ -337,6 +337,35 @@ fn search_finds_words_phrases_beginnings_and_signs() {
 }
 
 #[test]
+fn search_finds_a_word_in_whatever_case_it_is_written_or_typed() {
+    let bench = Bench::new();
+    bench.stored("a.md", "# Ärger in der Straße\n\nGRÖSSERE Häuser. Москва и ОДЕССА. Η ΟΔΟΣ.\n");
+    let typed = [
+        "ärger",
+        "ÄRGER",
+        "straße",
+        "STRASSE",
+        "Strasse",
+        "größere",
+        "GRÖSSERE",
+        "HÄUSER",
+        "häuser",
+        "МОСКВА",
+        "одесса",
+        "οδος",
+        "STRASS*",
+        "\"der STRASSE\"",
+        "STRASSE häuser",
+    ];
+    for words in typed {
+        assert_eq!(bench.found(words).len(), 1, "{words}");
+    }
+    let marked = &bench.found("größere")[0];
+    assert!(marked.contains("**GRÖSSERE** Häuser"), "{marked}");
+    assert!(bench.found("STRAND").is_empty());
+}
+
+#[test]
 fn nothing_that_is_typed_is_a_syntax_error() {
     let bench = Bench::new();
     bench.stored("a.md", TEXT);

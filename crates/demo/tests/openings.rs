@@ -108,10 +108,11 @@ fn files_that_are_not_ours_are_refused_with_the_cure() {
     let directory = folder.path().join("directory.sqlite");
     std::fs::create_dir(&directory).expect("makes");
     let refused = refusal(&directory);
-    assert!(
-        refused.starts_with(&format!("cannot use the library {}: unable to open", directory.display())),
-        "{refused}"
-    );
+    assert!(refused.starts_with(&format!("cannot open the library {}: ", directory.display())), "{refused}");
+    assert!(refused.ends_with("; move that directory away"), "deleting it would be no cure: {refused}");
+    let refused = refusal(&text.join("library.sqlite"));
+    assert!(refused.starts_with(&format!("cannot open the library {}: ", text.display())), "{refused}");
+    assert!(refused.ends_with("a file lies where a folder of its path should be: move that file away"));
     let newer = folder.path().join("newer.sqlite");
     drop(Library::open(&newer).expect("opens"));
     rusqlite::Connection::open(&newer).expect("opens").pragma_update(None, "user_version", 9).expect("sets");

@@ -8,6 +8,7 @@ use poolwright::ledger::{Filter, ListRequest, Replayed};
 use poolwright::prelude::*;
 
 use super::finish;
+use crate::Error;
 use crate::desk::Desk;
 use crate::id::{BaseId, DocumentId};
 use crate::library::{Admitted, Applied, Trouble};
@@ -23,6 +24,13 @@ pub(crate) struct Failures {
 impl Failures {
     pub(crate) const fn new(desk: Desk, client: Client) -> Self {
         Self { desk, client }
+    }
+
+    async fn note_all(&self, letters: &[DeadLetter]) -> Result<(), BoxError> {
+        for letter in letters {
+            self.note(letter).await?;
+        }
+        Ok(())
     }
 
     async fn note(&self, letter: &DeadLetter) -> Result<(), BoxError> {
@@ -54,12 +62,24 @@ impl Failures {
 impl DeadLetterSink for Failures {
     fn record<'a>(&'a self, letters: &'a [DeadLetter]) -> BoxFuture<'a, Result<(), BoxError>> {
         Box::pin(async move {
-            for letter in letters {
-                self.note(letter).await?;
+            let noted = self.note_all(letters).await;
+            match &noted {
+                Ok(()) => self.desk.letters_taken(),
+                // The queues tell of their own troubles.
+                Err(error) => {
+                    if let Some(error) = of_library(&**error) {
+                        self.desk.letters_refused(error);
+                    }
+                }
             }
-            Ok(())
+            noted
         })
     }
+}
+
+/// The library's error, where it is what stands behind this one.
+fn of_library<'e>(error: &'e (dyn std::error::Error + 'static)) -> Option<&'e Error> {
+    std::iter::successors(Some(error), |error| error.source()).find_map(|error| error.downcast_ref())
 }
 
 /// A letter that is about a folder or the wiki.

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use rusqlite::{Connection, ErrorCode, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use crate::Error;
 
@@ -142,20 +142,24 @@ CREATE TABLE pages (
 
 /// A connection with our settings.
 pub(super) fn connect(path: &Path) -> Result<Connection, Error> {
-    let connection = Connection::open(path)?;
+    set_up(Connection::open(path)?)
+}
+
+/// A connection that changes nothing, and makes no file where there is none any more.
+pub(super) fn connect_to_read(path: &Path) -> Result<Connection, Error> {
+    let connection =
+        set_up(Connection::open_with_flags(path, OpenFlags::default() - OpenFlags::SQLITE_OPEN_CREATE)?)?;
+    connection.pragma_update(None, "query_only", true)?;
+    Ok(connection)
+}
+
+fn set_up(connection: Connection) -> Result<Connection, Error> {
     connection.busy_timeout(BUSY)?;
     connection.pragma_update(None, "foreign_keys", true)?;
     // With a write-ahead log this survives every crash of the process; a power cut may take the last moments, and
     // then takes them whole, so the next sync finds the documents unfinished and goes on.
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     connection.set_prepared_statement_cache_capacity(64);
-    Ok(connection)
-}
-
-/// A connection that changes nothing.
-pub(super) fn connect_to_read(path: &Path) -> Result<Connection, Error> {
-    let connection = connect(path)?;
-    connection.pragma_update(None, "query_only", true)?;
     Ok(connection)
 }
 
@@ -219,8 +223,6 @@ fn version(connection: &Connection) -> Result<i32, Error> {
 
 #[cfg(test)]
 mod tests {
-    use rusqlite::OpenFlags;
-
     use super::*;
 
     #[test]

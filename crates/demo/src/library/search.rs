@@ -46,7 +46,8 @@ pub struct Hit {
 
 impl Library {
     /// The chunks that hold all words, or, when none does, the chunks that hold any, the best first. A part in double
-    /// quotes is looked for as a phrase; a `*` behind a word stands for any ending. At most `limit` hits, and 1,000.
+    /// quotes is looked for as a phrase; a `*` behind a word stands for any ending. Case makes no difference.
+    /// At most `limit` hits, and 1,000.
     ///
     /// # Errors
     /// [`Error::Library`]; never for what was typed.
@@ -56,7 +57,7 @@ impl Library {
             return Ok(Vec::new());
         }
         self.read(|connection| {
-            let all = find(connection, &phrases.join(" "), limit)?;
+            let all = find(connection, &phrases.join(" AND "), limit)?;
             if !all.is_empty() || phrases.len() == 1 {
                 return Ok(all);
             }
@@ -114,7 +115,26 @@ fn phrase(text: &str, is_prefix: bool) -> Option<String> {
     if words.is_empty() {
         return None;
     }
-    Some(format!("\"{}\"{}", words.join(" "), if is_prefix { "*" } else { "" }))
+    let end = if is_prefix { "*" } else { "" };
+    let forms: Vec<String> =
+        forms(&words.join(" ")).into_iter().map(|words| format!("\"{words}\"{end}")).collect();
+    Some(match forms.as_slice() {
+        [form] => form.clone(),
+        several => format!("({})", several.join(" OR ")),
+    })
+}
+
+/// The spellings of some words that differ in nothing but case, each once. The index compares letter by letter;
+/// where another case has another number of letters, as `straße` and `STRASSE` have, it takes the two for different words.
+fn forms(words: &str) -> Vec<String> {
+    let typed = words.to_lowercase();
+    let folded = typed.to_uppercase().to_lowercase();
+    let short = folded.replace("ss", "ß");
+    let mut forms = vec![words.to_owned()];
+    let others = [&folded, &short].into_iter().filter(|form| **form != typed);
+    forms.extend(others.cloned());
+    forms.dedup();
+    forms
 }
 
 /// Text as the index should see it: scripts that part no words get a seam between signs, so that a search for a few
@@ -149,6 +169,14 @@ mod tests {
         );
         assert_eq!(phrases(" * \" ' ; -- \0 ^ : "), Vec::<String>::new());
         assert_eq!(phrases(&"word ".repeat(1_000)).len(), WORDS_MAX);
+    }
+
+    #[test]
+    fn words_whose_other_case_is_longer_are_looked_for_in_both_lengths() {
+        assert_eq!(phrases("Straße"), ["(\"Straße\" OR \"strasse\")"]);
+        assert_eq!(phrases("STRAS* GRÖSSE*"), ["\"STRAS\"*", "(\"GRÖSSE\"* OR \"größe\"*)"]);
+        assert_eq!(phrases("\"Große Gasse\""), ["(\"Große Gasse\" OR \"grosse gasse\" OR \"große gaße\")"]);
+        assert_eq!(phrases("ÄRGER"), ["\"ÄRGER\""], "the index folds what keeps its length");
     }
 
     #[test]

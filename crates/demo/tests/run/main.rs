@@ -6,3 +6,4 @@ mod bad_files;
 mod pipeline;
 mod place;
 mod queues;
+mod trouble;
