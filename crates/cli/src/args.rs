@@ -172,8 +172,9 @@ pub(crate) struct TaskOptions {
     /// Give it this id, unique in its queue.
     #[arg(long)]
     pub(crate) id: Option<String>,
-    /// Refuse it while an equal task waits or runs, for so long at most.
-    #[arg(long, value_name = "DURATION", value_parser = value::lock)]
+    /// Refuse it while an equal task waits or runs, for so long at most; `0s` takes no lock, also where its type asks for
+    /// one.
+    #[arg(long, value_name = "DURATION", value_parser = value::duration)]
     pub(crate) unique_for: Option<Duration>,
     /// Keep it so long after success.
     #[arg(long, value_name = "DURATION", value_parser = value::duration)]

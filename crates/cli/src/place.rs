@@ -1,6 +1,6 @@
 //! Where things are: the file of queues, the store of tasks, the ledger; by option, variable or default.
 //!
-//! Invariant: only a command that enqueues makes a store; to all others one that is not there is a failure.
+//! Invariant: only a command that enqueues makes a store, and says so; to all others one that is not there is a failure.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -177,7 +177,12 @@ impl Place {
             _ => None,
         };
         let ledger = ledger.filter(|_| missing_ledger.is_none());
+        let is_new = !is_there(&self.broker)?;
         let stores = Stores::open(&self.broker, ledger).await?;
+        if is_new {
+            // Whoever has mistaken the place would otherwise wait for workers that look elsewhere.
+            print::note(format!("made a new broker file {}", file_of(&stores)));
+        }
         if missing_ledger.is_none() {
             let settings = stores.ledger.snapshot().await?;
             if !settings.is_empty() {
@@ -240,6 +245,12 @@ fn refuse_empty(common: &Common) -> Result<(), Failure> {
 /// Whether there is a store; a URL that is none of a store was written wrongly.
 fn is_there(url: &str) -> Result<bool, Failure> {
     Stores::is_there(url).map_err(|why| Failure::Misused(why.to_string()))
+}
+
+/// The path that the store gives.
+fn file_of(stores: &Stores) -> String {
+    let described = stores.broker.describe();
+    described.strip_prefix("sqlite:").map(str::to_owned).unwrap_or(described)
 }
 
 /// What was answered is committed, so a store that does not close well has lost nothing.

@@ -11,16 +11,6 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     durations::parse(text).map_err(|why| format!("{why}; write it like `500ms`, `90s` or `1h10m`"))
 }
 
-/// How long a unique lock lasts. None at all is no lock, and whoever names one wants it.
-pub(crate) fn lock(text: &str) -> Result<Duration, String> {
-    match duration(text)? {
-        Duration::ZERO => {
-            Err("a unique lock lasts at least 1 s; leave it out for what the type says".to_owned())
-        }
-        lasts => Ok(lasts),
-    }
-}
-
 /// A time of RFC 3339 with its offset. Parts below a microsecond are dropped.
 pub(crate) fn time(text: &str) -> Result<Timestamp, String> {
     match DateTime::parse_from_rfc3339(text) {
@@ -87,15 +77,6 @@ mod tests {
         assert_eq!(header("a="), owned("a", ""));
         assert_eq!(reach("document/a/b"), owned("document", "a/b"));
         assert!(header("=b").is_err() && header("a").is_err() && reach("kb_7").is_err());
-    }
-
-    #[test]
-    fn a_lock_of_no_length_is_refused() {
-        assert_eq!(lock("1h"), Ok(Duration::from_secs(3_600)));
-        assert_eq!(lock("90"), duration("90"));
-        for none in ["0s", "0h0m", "0ms"] {
-            assert!(lock(none).unwrap_err().starts_with("a unique lock lasts at least 1 s"), "{none}");
-        }
     }
 
     #[test]

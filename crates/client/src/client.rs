@@ -85,6 +85,30 @@ impl Client {
 
     /// Submits a task as its type's rules say.
     ///
+    /// It is sent once. When a store cannot be reached or its answer is lost ([`Error::is_retryable`]), nobody here can
+    /// tell whether the task is stored, and under a fresh id the same call again may store it twice. Work that must be
+    /// neither lost nor doubled has an id that follows from it (given here, or by the type's `id` template), and is
+    /// sent again under it until the store answers. That the id is taken then says that an earlier send was heard:
+    ///
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use poolwright_client::{Client, Error};
+    /// # async fn f(client: Client, order: u64) -> Result<(), Error> {
+    /// let id = format!("invoice-{order}");
+    /// loop {
+    ///     let request = client.raw("invoice:send", format!(r#"{{"order":{order}}}"#)).id(&id);
+    ///     match request.retention(Duration::from_secs(3_600)).send().await {
+    ///         Err(error) if error.is_retryable() => tokio::time::sleep(Duration::from_secs(1)).await,
+    ///         Err(error) if error.existing().is_some_and(|key| key.id == id.as_str()) => break,
+    ///         outcome => return outcome.map(drop),
+    ///     }
+    /// }
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// The retention keeps the id taken after a success; without it, a task that has run to its end between two sends
+    /// runs again.
+    ///
     /// # Errors
     /// Any of [`Error`]; see [`Error::is_duplicate`] and [`Error::is_retryable`].
     pub async fn enqueue<T: Payload>(&self, task: &T) -> Result<Enqueued, Error> {

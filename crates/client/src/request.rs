@@ -71,7 +71,7 @@ impl<'c> Request<'c> {
     }
 
     /// Refused while an equal task (same type, same payload bytes) waits or runs in its queue, for at most so long
-    /// from its due time on; at least 1 s. Zero: no lock, also where the type asks for one.
+    /// from its due time on; at least 1 s. Zero: no lock for this task, also where its type asks for one.
     pub const fn unique_for(mut self, lasts: Duration) -> Self {
         self.options.unique_for = Some(lasts);
         self

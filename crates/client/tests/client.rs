@@ -6,10 +6,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use poolwright_broker::{Broker, Enqueued, How};
+use poolwright_broker::{Broker, ClaimId, ClaimRequest, Demand, Enqueued, Held, How, WeightedQueue};
 use poolwright_client::{Client, Error, Inject, Witness};
 use poolwright_core::clock::ManualClock;
-use poolwright_core::{BoxError, Chance, Headers, NewTask, State, TaskKey, TaskRecord, Timestamp};
+use poolwright_core::{
+    BoxError, Chance, Headers, NewTask, Settlement, State, TaskKey, TaskRecord, Timestamp,
+};
 use poolwright_handler::{Context, FromCall, Payload, TaskCall, TaskType, service, testing};
 use poolwright_registry::Topology;
 use poolwright_store_memory::MemoryStore;
@@ -34,6 +36,7 @@ fn client() -> (Client, Arc<dyn Broker>) {
     let topology = Topology::simple([("mail", 4)])
         .task("mail:send", "mail")
         .task_with("mail:once", "mail", "id = \"once\"")
+        .task_with("mail:locked", "mail", "unique_for = \"1h\"")
         .build()
         .unwrap();
     (Client::new(broker.clone(), topology).with_chance(Chance::seeded(2)), broker)
@@ -225,6 +228,46 @@ async fn a_witness_is_told_of_what_the_store_took_and_of_nothing_else() {
     client.raw("mail:sned", "").id("b").send().await.unwrap_err();
     client.raw("mail:once", "").send().await.unwrap();
     assert_eq!(*seen.lock().unwrap(), ["a", "once"]);
+}
+
+#[tokio::test]
+async fn a_task_whose_reply_was_lost_is_sent_again_under_its_own_id_and_stored_once() {
+    let (client, broker) = client();
+    let ada = mail("ada");
+    let request = || client.task(&ada).id("mail-7").retention(Duration::from_secs(3_600));
+    // The store has it, and whoever sent it heard nothing.
+    let lost = request().build().unwrap();
+    let key = lost.key.clone();
+    broker.enqueue(vec![lost]).await.unwrap().remove(0).unwrap();
+    let error = request().send().await.unwrap_err();
+    assert!(error.is_duplicate() && !error.is_retryable());
+    assert!(error.existing().is_some_and(|key| key.id == "mail-7"), "an earlier send was heard: {error}");
+
+    // Also when it has run to its end meanwhile.
+    let queues = vec![WeightedQueue { queue: key.queue.clone(), weight: 1 }];
+    let demand = Demand { pool: "mail".to_owned().try_into().unwrap(), slots: 1, queues, seed: 1 };
+    let lease = Duration::from_secs(10);
+    let claim = ClaimRequest { id: ClaimId(1), resent: false, lease, demands: vec![demand] };
+    let task = broker.claim(claim).await.unwrap().claims.remove(0).task;
+    let done = Settlement::Complete { retain_for: task.retention, result: None };
+    broker.settle(vec![(Held::of(&task).unwrap(), done)]).await.unwrap().remove(0).unwrap();
+    let error = request().send().await.unwrap_err();
+    assert_eq!(error.existing(), Some(&key));
+    let stats = broker.queue_stats(vec![key.queue.clone()]).await.unwrap();
+    assert_eq!((stats[0].count(State::Pending), stats[0].count(State::Completed)), (0, 1));
+}
+
+#[tokio::test]
+async fn a_lock_of_no_length_takes_none_and_asks_for_none() {
+    let (client, _) = client();
+    let hour = Duration::from_secs(3_600);
+    let (locked, ada) = (client.raw("mail:locked", "1"), mail("ada"));
+    locked.clone().send().await.unwrap();
+    assert!(locked.clone().send().await.unwrap_err().is_duplicate());
+    locked.clone().unique_for(Duration::ZERO).send().await.unwrap();
+    // What went without a lock stands in the way of none.
+    client.task(&ada).unique_for(Duration::ZERO).send().await.unwrap();
+    client.task(&ada).unique_for(hour).send().await.unwrap();
 }
 
 #[tokio::test]

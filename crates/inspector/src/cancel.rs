@@ -37,12 +37,17 @@ impl Cancelled {
 }
 
 impl TaskInspector {
-    /// Cancels one task: a waiting one is gone, a running one is told to end. Idempotent.
+    /// Cancels one task: a waiting one is gone, a running one is told to end. Idempotent: one that is not there, in the
+    /// queue that was named or in any, is [`Cancelled::NotFound`] and no error.
     ///
     /// # Errors
-    /// [`Error::UnknownQueue`], [`Error::Nowhere`], [`Error::Ambiguous`], [`Error::Name`], [`Error::Store`].
+    /// [`Error::Ambiguous`] for an id without a queue that several queues have, named in the error; nothing is cancelled.
+    /// [`Error::UnknownQueue`], [`Error::Name`], [`Error::Store`].
     pub async fn cancel_task(&self, which: impl Into<Which>) -> Result<Cancelled, Error> {
-        let key = self.key(which.into()).await?;
+        let key = match self.key(which.into()).await {
+            Err(Error::Nowhere { .. }) => return Ok(Cancelled::NotFound),
+            key => key?,
+        };
         let outcomes = self.cancel_tasks(vec![key]).await?;
         Ok(outcomes.first().map_or(Cancelled::NotFound, |(_, outcome)| *outcome))
     }

@@ -45,6 +45,10 @@ impl Running {
     }
 
     /// The dead letters of its ledger.
+    ///
+    /// A letter shows a moment after its task has ended: it is written once the store has the end of the task, and when
+    /// that fails, later. Until then the task itself is in the archive and says why it failed; who waits for a letter
+    /// waits with [`until`](Self::until) for `counts.letters_recorded`.
     #[must_use]
     pub fn dead_letters(&self) -> Letters {
         self.inspector.dead_letters(self.stores.ledger.clone())

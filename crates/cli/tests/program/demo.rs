@@ -21,7 +21,8 @@ fn folder() -> Stage {
 #[test]
 fn a_folder_is_worked_through_and_found_again() {
     let stage = folder();
-    let first = stage.json(&["demo", "notes"]);
+    let first = stage.run(&["demo", "notes", "--json"]).ok();
+    let first = first.says("note: made a new broker file .poolwright/tasks.db\n").json();
     assert_eq!(
         (&first["documents"], &first["dead_letters"], &first["skipped"]),
         (&json!(2), &json!(1), &json!(1))
@@ -40,7 +41,9 @@ fn a_folder_is_worked_through_and_found_again() {
     assert_eq!(letters["letters"][0]["task_type"], "document:process");
     assert_eq!(stage.json(&["servers"]), json!([]), "no process is left");
 
-    let second = stage.json(&["demo", "notes"]);
+    let second = stage.run(&["demo", "notes", "--json"]).ok();
+    assert!(!second.stderr.contains("made a new"), "{second:?}");
+    let second = second.json();
     assert_eq!((&second["documents"], &second["new"], &second["changed"]), (&json!(2), &json!(0), &json!(0)));
     let again = stage.json(&["demo", "notes", "--retry-failed"]);
     assert_eq!((&again["resumed"], &again["dead_letters"]), (&json!(1), &json!(1)));
@@ -51,6 +54,7 @@ fn the_report_is_the_result_and_the_progress_is_not() {
     let stage = folder();
     let ran = stage.run(&["demo", "notes", "--broker", "memory:"]).ok();
     let ran = ran.prints(" 2  documents\n").prints("cut.json").prints("poolwright demo search");
+    assert!(!ran.stderr.contains("made a new"), "{ran:?}");
     assert!(!ran.stdout.contains('\u{1b}') && !ran.stdout.contains('\r'), "{ran:?}");
     assert!(!stage.path(".poolwright/tasks.db").exists());
 }

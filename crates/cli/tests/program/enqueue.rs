@@ -132,6 +132,39 @@ fn an_id_that_is_taken_and_a_lock_that_is_held_are_failures() {
 }
 
 #[test]
+fn a_lock_of_no_length_lifts_the_lock_of_the_type_for_this_call() {
+    let stage = Stage::new();
+    stage.write(
+        "queues.toml",
+        "version = 1\n[pools.p]\nworkers = 1\nqueues = { q = 1 }\n[tasks.t]\nqueue = \"q\"\nunique_for = \"1h\"\n",
+    );
+    let enqueue = ["enqueue", "t", "--payload", "1"];
+    stage.run(&enqueue).ok();
+    stage.run(&enqueue).failed().says("an equal task is already enqueued in queue q");
+    stage.run(&[&enqueue[..], &["--unique-for", "0s"]].concat()).ok();
+    let line = r#"{"type":"t","payload":1,"unique-for":"0s"}"#;
+    stage.run_on(line, &["enqueue", "--from", "-"]).ok();
+    assert_eq!(stage.json(&["queues"])[0]["pending"], 3);
+    stage.run(&enqueue).failed().says("an equal task is already enqueued in queue q");
+}
+
+#[test]
+fn a_store_that_is_made_is_told_once_and_never_on_stdout() {
+    let stage = Stage::new();
+    let enqueue = ["enqueue", "document:process", "--payload", "{}", "--json"];
+    let note = format!("note: made a new broker file {STORE}\n");
+    let first = stage.run(&enqueue).ok().says(&note);
+    assert_eq!(keys(&first.json()), ["how", "id", "queue", "state", "type"]);
+    let second = stage.run(&enqueue).ok();
+    assert!(!second.stderr.contains("made a new"), "{second:?}");
+    let line = r#"{"type":"document:process","payload":1}"#;
+    let other = ["enqueue", "--from", "-", "--broker", "sqlite:deep/other.db"];
+    stage.run_on(line, &other).ok().says("note: made a new broker file deep/other.db\n");
+    let looked = stage.run(&["queues", "--broker", "sqlite:none.db"]).failed();
+    assert!(!looked.stderr.contains("made a new"), "{looked:?}");
+}
+
+#[test]
 fn how_a_request_was_taken_is_said() {
     let stage = Stage::new();
     let finalize = ["enqueue", "wiki:finalize", "--payload", r#"{"knowledge_base_id":"kb_7"}"#];

@@ -91,7 +91,6 @@ fn numbers_that_no_option_takes_are_refused_with_what_it_takes() {
         stage.run(&args).misused().says("invalid value '").says(why);
     };
     refused("enqueue document:process --payload {} --max-retry -1", "-1 is not in 0..=4294967295");
-    refused("enqueue document:process --payload {} --unique-for 0s", "a unique lock lasts at least 1 s");
     refused("tasks default --state pending --limit -1", "-1 is not in 1..=1000");
     refused("history default --days -1", "-1 is not in 1..=366");
     refused("dead-letters list --limit -1", "-1 is not in 1..=200");

@@ -123,6 +123,31 @@ async fn a_cancel_says_what_it_met() {
 }
 
 #[tokio::test]
+async fn a_task_that_is_nowhere_is_not_found_however_it_is_named() {
+    let stage = Stage::new();
+    let there = stage.put("default", "there", State::Pending).await;
+    let none = TaskKey::new(there.queue.clone(), "none".try_into().unwrap());
+    assert_eq!(stage.inspector.cancel_task("none").await, Ok(Cancelled::NotFound));
+    assert_eq!(stage.inspector.cancel_task(("default", "none")).await, Ok(Cancelled::NotFound));
+    assert_eq!(stage.inspector.cancel_task(&none).await, Ok(Cancelled::NotFound));
+    // A name that cannot be right is another matter.
+    assert!(matches!(stage.inspector.cancel_task(("defalt", "none")).await, Err(Error::UnknownQueue { .. })));
+    assert!(matches!(stage.inspector.cancel_task("").await, Err(Error::Name(_))));
+}
+
+#[tokio::test]
+async fn an_id_in_several_queues_is_not_cancelled_before_one_is_named() {
+    let stage = Stage::new();
+    let (one, other) =
+        (stage.put("default", "a", State::Pending).await, stage.put("low", "a", State::Pending).await);
+    let error = stage.inspector.cancel_task("a").await.unwrap_err();
+    assert_eq!(error.to_string(), "task a is in several queues (default, low), say which one");
+    assert_eq!(stage.state(&one).await, Some(State::Pending));
+    assert_eq!(stage.inspector.cancel_task(("low", "a")).await, Ok(Cancelled::Deleted));
+    assert_eq!((stage.state(&other).await, stage.state(&one).await), (None, Some(State::Pending)));
+}
+
+#[tokio::test]
 async fn cancelling_twice_changes_nothing() {
     let stage = Stage::new();
     let key = stage.put("default", "a", State::Active).await;

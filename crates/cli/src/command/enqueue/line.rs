@@ -83,7 +83,7 @@ fn set(options: &mut TaskOptions, key: &str, value: &RawValue) -> Result<(), Str
             options.at = Some(time.map_err(|why| format!("`{key}`: {why}"))?);
         }
         "id" => options.id = Some(word(key, value)?),
-        "unique-for" => options.unique_for = Some(timed(key, value, value::lock)?),
+        "unique-for" => options.unique_for = Some(duration(key, value)?),
         "retention" => options.retention = Some(duration(key, value)?),
         "header" => options.header = header(value)?,
         "max-retry" => {
@@ -118,17 +118,9 @@ fn word(key: &str, value: &RawValue) -> Result<String, String> {
 }
 
 fn duration(key: &str, value: &RawValue) -> Result<Duration, String> {
-    timed(key, value, value::duration)
-}
-
-fn timed(
-    key: &str,
-    value: &RawValue,
-    read: impl FnOnce(&str) -> Result<Duration, String>,
-) -> Result<Duration, String> {
     let text: String =
         serde_json::from_str(value.get()).map_err(|_| wrong(key, "a text such as \"90s\"", value))?;
-    read(&text).map_err(|why| format!("`{key}`: {why}"))
+    value::duration(&text).map_err(|why| format!("`{key}`: {why}"))
 }
 
 fn header(value: &RawValue) -> Result<Vec<(String, String)>, String> {
@@ -232,7 +224,6 @@ mod tests {
         assert_eq!(with(r#""max_retry":1,"max-retry":2"#), "`max-retry` is there twice");
         assert_eq!(with(r#""delay":90"#), "`delay` is a text such as \"90s\", and this is 90");
         assert!(with(r#""delay":"90""#).starts_with("`delay`: the number 90 has no unit; write it like"));
-        assert!(with(r#""unique_for":"0s""#).starts_with("`unique-for`: a unique lock lasts at least 1 s"));
         assert_eq!(with(r#""max_retry":-1"#), "`max-retry` is a whole number, and this is -1");
         assert_eq!(with(r#""header":{"k":1}"#), "`header` is an object of texts, and this is {\"k\":1}");
         assert!(with(r#""at":"tomorrow""#).starts_with("`at`: "));
