@@ -1,4 +1,12 @@
 //! When the write-ahead log is moved into the file, so that it neither grows without end nor costs every commit.
+//!
+//! ```text
+//!   log of 16 MiB ──► moved ahead, while the writer goes on ──► what came meanwhile: much ──► moved ahead again
+//!                                                                                    little ─► moved by the writer, and
+//!                                                                                             the log begins anew
+//! ```
+
+mod ahead;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -7,12 +15,16 @@ use rusqlite::Connection;
 use rusqlite::hooks::Wal;
 
 use crate::error::is_busy;
+use ahead::{Ahead, Progress};
 
 /// Pages in the log between two checkpoints: 16 MiB.
 const PAGES_SOFT: i32 = 4_096;
 
 /// Pages from which a checkpoint waits for readers, so that the log can begin anew: 128 MiB.
 const PAGES_HARD: i32 = 32_768;
+
+/// The writer moves so many pages itself: 1 MiB, a few milliseconds.
+const PAGES_REST: i32 = 256;
 
 /// Watches the log of one connection.
 #[derive(Debug)]
@@ -25,11 +37,17 @@ pub(crate) struct Checkpoints {
     due: i32,
     /// Shortens waiting for locks while set: callers are waiting for the writer.
     hurried: Arc<AtomicBool>,
+    ahead: Ahead,
 }
 
 impl Checkpoints {
-    /// Begins to watch.
-    pub(crate) fn watch(conn: &mut Connection, hurried: Arc<AtomicBool>) -> rusqlite::Result<Self> {
+    /// Begins to watch. The second connection is for the same file, and used for nothing else.
+    pub(crate) fn watch(
+        conn: &mut Connection,
+        second: Connection,
+        file: Arc<str>,
+        hurried: Arc<AtomicBool>,
+    ) -> Result<Self, Box<dyn std::error::Error>> {
         let pages = Arc::new(AtomicI32::new(0));
         let shared = Arc::clone(&pages);
         conn.wal_hook(Some(move |_: &mut Wal, now: i32| {
@@ -39,7 +57,7 @@ impl Checkpoints {
         let undone = Arc::new(AtomicBool::new(false));
         let shared = Arc::clone(&undone);
         conn.rollback_hook(Some(move || shared.store(true, Ordering::Relaxed)))?;
-        Ok(Self { pages, undone, due: PAGES_SOFT, hurried })
+        Ok(Self { pages, undone, due: PAGES_SOFT, hurried, ahead: Ahead::start(second, file)? })
     }
 
     /// Moves the log into the file when it has grown enough. Called when all callers are answered.
@@ -53,13 +71,22 @@ impl Checkpoints {
             }
             return;
         }
-        if pages < self.due {
+        match self.ahead.look() {
+            Progress::Running => {}
+            Progress::Moved(moved) if pages < PAGES_HARD && pages.saturating_sub(moved) > PAGES_REST => {
+                self.ahead.begin();
+            }
+            Progress::Moved(_) | Progress::Failed => self.finish(conn, file, pages),
+            Progress::Idle if pages >= PAGES_HARD => self.finish(conn, file, pages),
+            Progress::Idle if pages >= self.due => self.ahead.begin(),
             // A log that began anew counts from the start again.
-            self.due = self.due.min(pages.saturating_add(PAGES_SOFT));
-            return;
+            Progress::Idle => self.due = self.due.min(pages.saturating_add(PAGES_SOFT)),
         }
-        // The patient form waits for readers to finish: without it, readers that overlap without a gap would let the
-        // log grow for ever.
+    }
+
+    /// Moves what is left. The patient form waits for readers to finish: without it, readers that overlap without a gap
+    /// would let the log grow for ever.
+    fn finish(&mut self, conn: &Connection, file: &str, pages: i32) {
         let mode = if pages < PAGES_HARD { "PASSIVE" } else { "RESTART" };
         if let Err(error) = self.run(conn, mode)
             && !is_busy(&error)
@@ -84,10 +111,11 @@ mod tests {
     #[test]
     fn after_an_undone_transaction_the_log_begins_anew() {
         let dir = tempfile::tempdir().unwrap();
-        let mut conn = Connection::open(dir.path().join("tasks.db")).unwrap();
+        let [mut conn, second] = [(); 2].map(|()| Connection::open(dir.path().join("tasks.db")).unwrap());
         conn.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(())).unwrap();
         conn.pragma_update_and_check(None, "wal_autocheckpoint", 0, |_| Ok(())).unwrap();
-        let mut checkpoints = Checkpoints::watch(&mut conn, Arc::default()).unwrap();
+        let mut checkpoints =
+            Checkpoints::watch(&mut conn, second, "tasks.db".into(), Arc::default()).unwrap();
         let mut pages_after = |sql: &str| {
             conn.execute_batch(sql).unwrap();
             let pages = checkpoints.pages.load(Ordering::Relaxed);
@@ -101,5 +129,35 @@ mod tests {
         assert!(pages_after("INSERT INTO kept VALUES (3)") < grown, "the room it has is used again");
         let kept: i64 = conn.query_row("SELECT count(*) FROM kept", [], |row| row.get(0)).unwrap();
         assert_eq!(kept, 3);
+    }
+
+    #[test]
+    fn the_log_of_a_writer_that_never_rests_does_not_grow_without_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let [mut conn, second] = [(); 2].map(|()| Connection::open(dir.path().join("tasks.db")).unwrap());
+        conn.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(())).unwrap();
+        conn.pragma_update_and_check(None, "wal_autocheckpoint", 0, |_| Ok(())).unwrap();
+        let mut checkpoints =
+            Checkpoints::watch(&mut conn, second, "tasks.db".into(), Arc::default()).unwrap();
+        conn.execute_batch("CREATE TABLE kept (x)").unwrap();
+        let (mut most, mut written, mut began_anew) = (0, 0, 0);
+        while written < 10 * PAGES_SOFT {
+            let before = checkpoints.pages.load(Ordering::Relaxed);
+            conn.execute("INSERT INTO kept VALUES (zeroblob(400000))", []).unwrap();
+            let after = checkpoints.pages.load(Ordering::Relaxed);
+            if after < before {
+                began_anew += 1;
+                written += after;
+            } else {
+                written += after - before;
+            }
+            most = most.max(after);
+            checkpoints.run_if_due(&conn, "tasks.db");
+        }
+        assert!(began_anew > 0 && most < PAGES_HARD + 1_000, "{began_anew} times, at most {most} pages");
+        let kept: i64 = conn
+            .query_row("PRAGMA integrity_check", [], |row| Ok(i64::from(row.get::<_, String>(0)? == "ok")))
+            .unwrap();
+        assert_eq!(kept, 1);
     }
 }

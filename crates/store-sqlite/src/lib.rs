@@ -103,7 +103,9 @@ impl SqliteStore {
         let hurried = Arc::new(AtomicBool::new(false));
         let mut conn = open::writer(&options, &patience(Arc::clone(&hurried)))?;
         let anchor = Arc::new(Anchor::at(&options.path, options.clock.now()));
-        let checkpoints = Checkpoints::watch(&mut conn, hurried).map_err(|e| cannot(&options.path, &e))?;
+        let second = open::second(&options, &patience(Arc::default()))?;
+        let checkpoints = Checkpoints::watch(&mut conn, second, Arc::clone(&file), hurried)
+            .map_err(|e| cannot(&options.path, &e))?;
         let look = || open::reader(&options, &patience(Arc::default()));
         let looks = (0..reader::READERS).map(|_| look()).collect::<Result<Vec<_>, _>>()?;
         let watch = look()?;

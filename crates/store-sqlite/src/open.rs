@@ -67,6 +67,19 @@ fn plan_once(conn: &Connection) -> rusqlite::Result<()> {
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map(drop)
 }
 
+/// Opens a connection that only moves the log into the file.
+pub(crate) fn second(options: &Options, patience: &Patience) -> Result<Connection, Error> {
+    let path = &options.path;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let conn = Connection::open_with_flags(path, flags).map_err(|e| explain(path, &e, patience))?;
+    let set = || {
+        conn.pragma_update(None, "synchronous", options.synchronous.as_str())?;
+        conn.pragma_update_and_check(None, "journal_size_limit", LOG_BYTES_KEPT, |_| Ok(()))
+    };
+    set().map_err(|e| explain(path, &e, patience))?;
+    Ok(conn)
+}
+
 /// Opens a connection that only reads.
 pub(crate) fn reader(options: &Options, patience: &Patience) -> Result<Connection, Error> {
     let path = &options.path;

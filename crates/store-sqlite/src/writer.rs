@@ -246,6 +246,8 @@ impl Desk {
     }
 
     fn end(self) {
+        // Its connection goes first, so that this one is the last of the process that writes.
+        drop(self.checkpoints);
         // Best effort: what cannot be moved now is in the log and found at the next opening.
         let _ = self.conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
         if let Err((_, error)) = self.conn.close() {

@@ -23,7 +23,6 @@ use crate::attempt::bounds;
 use crate::attempt::end::Outcome;
 use crate::attempt::stage::Stop;
 use crate::pool::{homes, wake};
-use crate::settle::Item;
 use crate::site::Site;
 use crate::status::Report;
 use crate::upkeep::{beat, letters, promote, reclaim, sweep};
@@ -37,10 +36,10 @@ pub(crate) struct Mail {
 }
 
 /// Runs a worker from its start to its end.
-pub(crate) async fn run(site: Arc<Site>, inbox: mpsc::Receiver<Item>, mail: Option<Mail>) -> Report {
+pub(crate) async fn run(site: Arc<Site>, mail: Option<Mail>) -> Report {
     tracing::info!(server = %site.identity.id, store = site.broker.describe(), "the worker starts");
     let mut loops = Loops::default();
-    start(&site, &mut loops, inbox, mail);
+    start(&site, &mut loops, mail);
     let failed = tokio::select! {
         () = site.stops.draining.cancelled() => None,
         failed = loops.first_failure() => Some(failed),
@@ -65,7 +64,7 @@ pub(crate) async fn run(site: Arc<Site>, inbox: mpsc::Receiver<Item>, mail: Opti
     Report { unsettled, stuck: status.busy(), status, failed: failed.or(loops.failed) }
 }
 
-fn start(site: &Arc<Site>, loops: &mut Loops, inbox: mpsc::Receiver<Item>, mail: Option<Mail>) {
+fn start(site: &Arc<Site>, loops: &mut Loops, mail: Option<Mail>) {
     // All watches are made before the first claim and the first promotion, so that nothing slips through in between.
     for (index, pool) in site.pools.iter().enumerate() {
         let watch = site.broker.watch(pool.config.queues().map(|queue| queue.queue.clone()).collect());
@@ -85,7 +84,7 @@ fn start(site: &Arc<Site>, loops: &mut Loops, inbox: mpsc::Receiver<Item>, mail:
     if let Some(Mail { sink, waiting, thread }) = mail {
         loops.spawn_on("letters", letters::run(Arc::clone(site), sink, waiting), &thread);
     }
-    loops.spawn("desk", desk::run(Arc::clone(site), inbox));
+    loops.spawn("desk", desk::run(Arc::clone(site)));
 }
 
 /// From no more claims to nothing left to settle.

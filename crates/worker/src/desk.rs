@@ -9,7 +9,8 @@
 //!
 //! Nothing waits to fill a batch: a call goes out as soon as there is something to say and none is under way. What is ready
 //! meanwhile travels in the next one. So a lone task costs no waiting, and a busy worker makes few calls for many tasks.
-//! The next call is on its way before the answer to the last one is acted upon: store and worker do not wait for each other.
+//! A second call may be on its way while the store works on the first, when it has enough to say, and what a call brought is
+//! acted upon once the next is on its way: store and worker do not wait for each other.
 //!
 //! A store that is away loses nothing: results are kept here, the keeper keeps their leases, and a claim whose reply was lost
 //! is asked again under its own id until it is answered, with its permits kept.
@@ -17,29 +18,42 @@
 //! Invariant: a result is dropped only when the store said that its lease is lost or its task is gone, or when the worker
 //! ends. Every task that a claim may bring has its permit already.
 
-use std::pin::pin;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Poll;
+use std::time::Duration;
 
-use futures_util::poll;
+use futures_util::stream::FuturesUnordered;
+use futures_util::{StreamExt, poll};
 use poolwright_broker::{ClaimReply, Error, Exchanged};
-use tokio::sync::mpsc;
 use tokio::time::sleep;
 
-use crate::backoff::Backoff;
 use crate::pool::{self, Asked, KnownEmpty, Taken};
-use crate::settle::{self, Ended, Item, Open};
+use crate::settle::{self, Ended, Open};
 use crate::site::Site;
 
 /// The most settlements in one call.
 const BATCH_MAX: usize = 512;
 
+/// The most calls under way.
+const CALLS_MAX: usize = 2;
+
+/// A second call is sent when it settles at least one in so many of the tasks that are held: smaller ones would fall apart
+/// into ever smaller groups.
+const SHARE: usize = 4;
+
 /// What lies on the desk.
 struct Desk {
     site: Arc<Site>,
-    /// To be said in the next call.
-    out: Call,
+    /// Calls that failed, and are said again one at a time.
+    left: VecDeque<Call>,
+    /// Why the last of them failed; nothing is sent before a pause.
+    trouble: Option<Error>,
+    /// What the last answers brought, not acted upon.
+    news: Vec<News>,
+    /// Claims that are under way.
+    asking: usize,
     /// What each pool knows of its queues.
     known_empty: Vec<KnownEmpty>,
     /// The server does not drain: there may be another claim.
@@ -57,6 +71,8 @@ struct Call {
 
 /// What came of a call.
 struct Answer {
+    /// It claimed.
+    asked: bool,
     /// What has to be said again.
     left: Call,
     /// Results that need not be said again.
@@ -74,43 +90,39 @@ struct News {
 }
 
 /// Works until the worker has ended.
-///
-/// The channel holds one place for each worker. It is never full: who hands in holds a permit, a permit hands in once, and
-/// those that were given out ahead lie on the desk.
-pub(crate) async fn run(site: Arc<Site>, mut inbox: mpsc::Receiver<Item>) {
+pub(crate) async fn run(site: Arc<Site>) {
     let mut desk = Desk::new(Arc::clone(&site));
     let mut backoff = site.backoff();
-    let mut items = Vec::new();
-    let mut news = None;
+    let mut calls = FuturesUnordered::new();
     loop {
-        desk.gather(&mut inbox, &mut items);
-        desk.plan();
-        let Some(out) = desk.take() else {
-            match news.take() {
-                Some(news) => desk.act(news),
-                None if desk.wait(&mut inbox, &mut items).await => {}
-                None => return,
-            }
-            continue;
-        };
-        let mut call = pin!(say(&site, out));
-        let early = poll!(call.as_mut());
-        if let Some(news) = news.take() {
-            desk.act(news);
+        while let Some(call) = desk.next(calls.len()) {
+            calls.push(say(&site, call));
         }
-        let answer = match early {
+        // Asked once, so that they are on their way before anything else is done.
+        let answer = match poll!(calls.next()) {
             Poll::Ready(answer) => answer,
-            Poll::Pending => call.await,
+            Poll::Pending if desk.act() => continue,
+            Poll::Pending => tokio::select! {
+                answer = calls.next() => answer,
+                () = site.desk.has(desk.enough()), if desk.may_send(calls.len()) => continue,
+            },
         };
-        let (fresh, done) = desk.receive(answer);
-        let Err(error) = done else {
-            backoff.reset();
-            news = Some(fresh);
-            continue;
-        };
-        desk.act(fresh);
-        if !desk.pause(&error, &mut backoff, &mut inbox, &mut items).await {
-            return;
+        match answer {
+            Some(answer) => {
+                if desk.receive(answer) {
+                    backoff.reset();
+                }
+            }
+            None if desk.act() => {}
+            None => {
+                let goes_on = match desk.trouble.take() {
+                    Some(error) => desk.pause(&error, backoff.next()).await,
+                    None => desk.wait().await,
+                };
+                if !goes_on {
+                    return;
+                }
+            }
         }
     }
 }
@@ -118,32 +130,51 @@ pub(crate) async fn run(site: Arc<Site>, mut inbox: mpsc::Receiver<Item>) {
 impl Desk {
     fn new(site: Arc<Site>) -> Self {
         let known_empty = vec![None; site.pools.len()];
-        Self { out: Call::default(), known_empty, claims: true, site }
+        let (left, news) = (VecDeque::new(), Vec::new());
+        Self { left, trouble: None, news, asking: 0, known_empty, claims: true, site }
     }
 
-    /// Takes in the results that are ready.
-    fn gather(&mut self, inbox: &mut mpsc::Receiver<Item>, items: &mut Vec<Item>) {
-        while items.len() + self.out.results.len() < BATCH_MAX
-            && let Ok(item) = inbox.try_recv()
-        {
-            items.push(item);
+    /// One more call may be sent, if there is enough to say.
+    fn may_send(&self, under_way: usize) -> bool {
+        let in_turn = under_way == 0 || (under_way < CALLS_MAX && self.left.is_empty());
+        in_turn && self.trouble.is_none()
+    }
+
+    /// How many results are enough for a second call.
+    fn enough(&self) -> usize {
+        (self.site.roster.len() / SHARE).max(1)
+    }
+
+    /// The next call, if there is something to say that does not wait for those under way.
+    fn next(&mut self, under_way: usize) -> Option<Call> {
+        if !self.may_send(under_way) || under_way > 0 && self.site.desk.len() < self.enough() {
+            return None;
         }
-        self.out.results.extend(items.drain(..).map(|item| Open::new(&self.site, item)));
+        self.end_claims_if_draining();
+        let mut call = self.left.pop_front().unwrap_or_default();
+        let items = self.site.desk.take(BATCH_MAX.saturating_sub(call.results.len()));
+        call.results.extend(items.into_iter().map(|item| Open::new(&self.site, item)));
+        if call.asked.is_none() && self.claims {
+            call.asked = pool::ask(&self.site, &self.known_empty, &mut call.results);
+        }
+        self.asking += usize::from(call.asked.is_some());
+        (!call.results.is_empty() || call.asked.is_some()).then_some(call)
     }
 
-    /// Makes a claim, if a pool wants one and none is under way; ends claiming when the server drains.
-    fn plan(&mut self) {
+    /// A claim that was perhaps done is looked after for longer than others: until what runs is asked to end.
+    fn end_claims_if_draining(&mut self) {
         let stops = &self.site.stops;
-        if !self.claims || !stops.draining.is_cancelled() {
-            if self.claims && self.out.asked.is_none() {
-                self.out.asked = pool::ask(&self.site, &self.known_empty, &mut self.out.results);
-            }
+        if !stops.draining.is_cancelled() || !self.site.claiming.load(Ordering::Acquire) {
             return;
         }
-        // A claim that was perhaps done is looked after for longer: until what runs is asked to end.
-        let is_kept = self.out.asked.as_ref().is_some_and(|asked| asked.request.resent);
-        if !is_kept || stops.firing.is_cancelled() {
-            self.out.asked = None;
+        self.claims = false;
+        for call in &mut self.left {
+            call.asked =
+                call.asked.take().filter(|asked| asked.request.resent && !stops.firing.is_cancelled());
+        }
+        self.left.retain(|call| !call.results.is_empty() || call.asked.is_some());
+        let may_come = self.asking > 0 || self.left.iter().any(|call| call.asked.is_some());
+        if !may_come && self.news.is_empty() {
             self.end_claims();
         }
     }
@@ -154,65 +185,68 @@ impl Desk {
         self.site.changed.notify_waiters();
     }
 
-    /// What is to be said, if there is anything.
-    fn take(&mut self) -> Option<Call> {
-        let says = !self.out.results.is_empty() || self.out.asked.is_some();
-        says.then(|| std::mem::take(&mut self.out))
-    }
-
-    /// Takes in an answer: what is left lies on the desk again, and what the next claim must know is known.
-    fn receive(&mut self, Answer { left, ended, brought, done }: Answer) -> (News, Result<(), Error>) {
-        self.out = left;
+    /// Takes in an answer: what is left is kept, and what the next claim must know is known. False when something is left.
+    fn receive(&mut self, answer: Answer) -> bool {
+        let Answer { left, asked, ended, brought, done } = answer;
+        self.asking -= usize::from(asked);
         let taken =
             brought.map(|(asked, reply)| pool::sort(&self.site, asked.asks, reply, &mut self.known_empty));
-        (News { ended, taken: taken.unwrap_or_default() }, done)
+        self.news.push(News { ended, taken: taken.unwrap_or_default() });
+        if !left.results.is_empty() || left.asked.is_some() {
+            self.left.push_back(left);
+        }
+        let Err(error) = done else { return true };
+        self.trouble = Some(error);
+        false
     }
 
-    /// Ends what has ended, and starts what was claimed.
-    fn act(&self, News { ended, taken }: News) {
-        ended.into_iter().for_each(|ended| settle::conclude(&self.site, ended));
-        pool::deal(&self.site, taken);
+    /// Ends what has ended, and starts what was claimed. False when there was nothing.
+    fn act(&mut self) -> bool {
+        if self.news.is_empty() {
+            return false;
+        }
+        for News { ended, taken } in self.news.drain(..) {
+            ended.into_iter().for_each(|ended| settle::conclude(&self.site, ended));
+            pool::deal(&self.site, taken);
+        }
         self.site.changed.notify_waiters();
+        true
     }
 
     /// Waits for something to do. False when the worker has ended.
-    async fn wait(&self, inbox: &mut mpsc::Receiver<Item>, items: &mut Vec<Item>) -> bool {
+    async fn wait(&self) -> bool {
+        let may_claim = self.site.claiming.load(Ordering::Acquire);
         tokio::select! {
-            _ = inbox.recv_many(items, BATCH_MAX) => true,
-            () = self.site.look.notified(), if self.claims => true,
-            () = self.site.stops.draining.cancelled(), if self.claims => true,
+            () = self.site.desk.has(1) => true,
+            () = self.site.look.notified(), if may_claim => true,
+            () = self.site.stops.draining.cancelled(), if may_claim => true,
             () = self.site.stops.ending.cancelled() => false,
         }
     }
 
     /// Waits before what failed is tried again. False when the worker has ended.
-    async fn pause(
-        &self,
-        error: &Error,
-        backoff: &mut Backoff,
-        inbox: &mut mpsc::Receiver<Item>,
-        items: &mut Vec<Item>,
-    ) -> bool {
-        let resent = self.out.asked.as_ref().map(|asked| asked.request.resent);
-        tracing::debug!(%error, results = self.out.results.len(), claims = resent.is_some(), "the store did not take \
-            everything: what is left is kept and tried again");
-        let enough = match resent {
-            Some(true) => &self.site.stops.firing,
-            Some(false) | None => &self.site.stops.draining,
-        };
+    async fn pause(&self, error: &Error, length: Duration) -> bool {
+        let results: usize = self.left.iter().map(|call| call.results.len()).sum();
+        let asked: Vec<_> = self.left.iter().filter_map(|call| call.asked.as_ref()).collect();
+        tracing::debug!(%error, results, claims = asked.len(), "the store did not take everything: what is left is kept \
+            and tried again");
+        let is_resent = asked.iter().all(|asked| asked.request.resent);
+        let stops = &self.site.stops;
+        let enough = if is_resent { &stops.firing } else { &stops.draining };
         tokio::select! {
-            () = sleep(backoff.next()) => true,
-            () = enough.cancelled(), if resent.is_some() => true,
+            () = sleep(length) => true,
+            () = enough.cancelled(), if !asked.is_empty() => true,
             // What was refused may be the fault of what is in it: newcomers do not wait with it.
-            _ = inbox.recv_many(items, BATCH_MAX), if !error.is_retryable() => true,
-            () = self.site.stops.ending.cancelled() => false,
+            () = self.site.desk.has(1), if !error.is_retryable() => true,
+            () = stops.ending.cancelled() => false,
         }
     }
 }
 
 /// One call with everything; two, or more, where the store refused that.
 async fn say(site: &Site, call: Call) -> Answer {
-    let mut answer = Answer { left: call, ended: Vec::new(), brought: None, done: Ok(()) };
+    let asked = call.asked.is_some();
+    let mut answer = Answer { asked, left: call, ended: Vec::new(), brought: None, done: Ok(()) };
     if !answer.fused(site).await {
         answer.apart(site).await;
     }
@@ -271,8 +305,9 @@ impl Answer {
 }
 
 impl Drop for Desk {
-    /// However the loop ends, nothing can be claimed any more.
+    /// However the loop ends, nothing is taken or claimed any more.
     fn drop(&mut self) {
+        self.site.desk.close();
         self.end_claims();
     }
 }

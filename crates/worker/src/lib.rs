@@ -49,7 +49,7 @@
 //! | `control` | all loops start and end, in an order that loses nothing |
 //! | `pool`, `pool/*` | free workers become claims; what may be borrowed; sleeping until there is work |
 //! | `attempt`, `attempt/*` | a claimed task on its way through its handler; its bounds; how it ended |
-//! | `desk` | results out and tasks in, in one call to the store |
+//! | `desk`, `inbox` | results out and tasks in, in one call to the store |
 //! | `settle` | ends become settlements, until the store has them |
 //! | `keeper` | leases |
 //! | `cancel` | who is at work here, and how a cancellation finds them |
@@ -67,6 +67,7 @@ mod contact;
 mod control;
 mod desk;
 mod error;
+mod inbox;
 mod keeper;
 mod options;
 mod pool;

@@ -14,6 +14,7 @@ use crate::cancel::Roster;
 use crate::config::{self, PoolConfig, Rules};
 use crate::contact::Contact;
 use crate::control::{self, Mail};
+use crate::inbox::Inbox;
 use crate::keeper::Leases;
 use crate::pool::Pool;
 use crate::pool::homes::Homes;
@@ -130,7 +131,6 @@ impl Builder {
     pub fn start(mut self) -> Result<Running, Error> {
         let services = self.check()?;
         let mut threads = Threads::default();
-        let (desk, inbox) = mpsc::channel(self.places());
         let mail = match self.sink.take() {
             Some(sink) => {
                 let (way, waiting) = mpsc::channel(letters::WAITING_MAX);
@@ -139,13 +139,13 @@ impl Builder {
             None => None,
         };
         let (letters, mail) = mail.unzip();
-        let site = Arc::new(self.site(services, &mut threads, desk, letters)?);
+        let site = Arc::new(self.site(services, &mut threads, letters)?);
         let runtime = threads::control()?;
         let control = runtime.handle().clone();
         let (done, report) = watch::channel(None);
         let here = Arc::clone(&site);
         let thread = std::thread::Builder::new().name("pw-control".into()).spawn(move || {
-            let report = runtime.block_on(control::run(here, inbox, mail));
+            let report = runtime.block_on(control::run(here, mail));
             runtime.shutdown_background();
             drop(threads);
             done.send_replace(Some(report));
@@ -167,16 +167,10 @@ impl Builder {
         }
     }
 
-    /// A place at the desk for each worker.
-    fn places(&self) -> usize {
-        self.pools.iter().map(|pool| pool.workers as usize).sum()
-    }
-
     fn site(
         self,
         services: Arc<dyn Services>,
         threads: &mut Threads,
-        desk: mpsc::Sender<crate::settle::Item>,
         letters: Option<mpsc::Sender<poolwright_core::DeadLetter>>,
     ) -> Result<Site, Error> {
         let limits = self.all_limits(letters.is_some());
@@ -206,7 +200,7 @@ impl Builder {
             counters: Counters::default(),
             stops: Stops::default(),
             claiming: AtomicBool::new(true),
-            desk,
+            desk: Inbox::default(),
             letters,
             look,
             changed,

@@ -15,6 +15,7 @@ use crate::attempt::bounds::Alarm;
 use crate::backoff::Backoff;
 use crate::cancel::Roster;
 use crate::contact::Contact;
+use crate::inbox::Inbox;
 use crate::keeper::Leases;
 use crate::pool::Pool;
 use crate::pool::homes::Homes;
@@ -48,7 +49,7 @@ pub(crate) struct Site {
     /// The desk has not ended its claims: one may still bring something.
     pub(crate) claiming: AtomicBool,
     /// The way to the desk.
-    pub(crate) desk: mpsc::Sender<Item>,
+    pub(crate) desk: Inbox,
     /// The way to the sink of dead letters, if there is one.
     pub(crate) letters: Option<mpsc::Sender<DeadLetter>>,
     /// Wakes the desk: a worker came free, a watch rang, a home pool filled up.
@@ -106,8 +107,7 @@ impl Site {
 
     /// Gives the end of an attempt to the desk.
     pub(crate) fn hand_in(&self, item: Item) {
-        let Err(lost) = self.desk.try_send(item) else { return };
-        let (mpsc::error::TrySendError::Full(item) | mpsc::error::TrySendError::Closed(item)) = lost;
+        let Err(item) = self.desk.put(item) else { return };
         tell!(
             error,
             item.attempt.cx.task(),

@@ -25,7 +25,10 @@ impl Stand {
         conn.execute_batch("CREATE TABLE said (word TEXT NOT NULL CHECK (word <> 'forbidden'))").unwrap();
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let desk = Desk {
-            checkpoints: Checkpoints::watch(&mut conn, Arc::default()).unwrap(),
+            checkpoints: {
+                let second = Connection::open(&path).unwrap();
+                Checkpoints::watch(&mut conn, second, "tasks.db".into(), Arc::default()).unwrap()
+            },
             conn,
             file: path.display().to_string(),
             clock,
