@@ -5,6 +5,9 @@
 //!                                                                                    little ─► moved by the writer, and
 //!                                                                                             the log begins anew
 //! ```
+//!
+//! A reader that stays keeps the log where it is, whoever tries. Then the next try waits until the log has grown by as much
+//! again: it costs the writer a wait for each 16 MiB, not for each commit.
 
 mod ahead;
 
@@ -35,6 +38,8 @@ pub(crate) struct Checkpoints {
     undone: Arc<AtomicBool>,
     /// The length at which the next checkpoint is tried.
     due: i32,
+    /// How much of the log was in the file when that was last told.
+    moved: i32,
     /// Shortens waiting for locks while set: callers are waiting for the writer.
     hurried: Arc<AtomicBool>,
     ahead: Ahead,
@@ -57,7 +62,7 @@ impl Checkpoints {
         let undone = Arc::new(AtomicBool::new(false));
         let shared = Arc::clone(&undone);
         conn.rollback_hook(Some(move || shared.store(true, Ordering::Relaxed)))?;
-        Ok(Self { pages, undone, due: PAGES_SOFT, hurried, ahead: Ahead::start(second, file)? })
+        Ok(Self { pages, undone, due: PAGES_SOFT, moved: 0, hurried, ahead: Ahead::start(second, file)? })
     }
 
     /// Moves the log into the file when it has grown enough. Called when all callers are answered.
@@ -73,15 +78,23 @@ impl Checkpoints {
         }
         match self.ahead.look() {
             Progress::Running => {}
-            Progress::Moved(moved) if pages < PAGES_HARD && pages.saturating_sub(moved) > PAGES_REST => {
+            Progress::Moved(moved) if self.goes_on(moved, pages) => self.ahead.begin(),
+            Progress::Moved(_) | Progress::Failed => self.finish(conn, file, pages),
+            // A log that began anew counts from the start again.
+            Progress::Idle if pages < self.due => self.due = self.due.min(pages.saturating_add(PAGES_SOFT)),
+            Progress::Idle if pages >= PAGES_HARD => self.finish(conn, file, pages),
+            Progress::Idle => {
+                self.moved = 0;
                 self.ahead.begin();
             }
-            Progress::Moved(_) | Progress::Failed => self.finish(conn, file, pages),
-            Progress::Idle if pages >= PAGES_HARD => self.finish(conn, file, pages),
-            Progress::Idle if pages >= self.due => self.ahead.begin(),
-            // A log that began anew counts from the start again.
-            Progress::Idle => self.due = self.due.min(pages.saturating_add(PAGES_SOFT)),
         }
+    }
+
+    /// Much came meanwhile, and moving the log ahead once more would bring it further: no reader keeps it.
+    const fn goes_on(&mut self, moved: i32, pages: i32) -> bool {
+        let came_further = moved > self.moved;
+        self.moved = moved;
+        came_further && pages < PAGES_HARD && pages.saturating_sub(moved) > PAGES_REST
     }
 
     /// Moves what is left. The patient form waits for readers to finish: without it, readers that overlap without a gap
@@ -105,59 +118,4 @@ impl Checkpoints {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn after_an_undone_transaction_the_log_begins_anew() {
-        let dir = tempfile::tempdir().unwrap();
-        let [mut conn, second] = [(); 2].map(|()| Connection::open(dir.path().join("tasks.db")).unwrap());
-        conn.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(())).unwrap();
-        conn.pragma_update_and_check(None, "wal_autocheckpoint", 0, |_| Ok(())).unwrap();
-        let mut checkpoints =
-            Checkpoints::watch(&mut conn, second, "tasks.db".into(), Arc::default()).unwrap();
-        let mut pages_after = |sql: &str| {
-            conn.execute_batch(sql).unwrap();
-            let pages = checkpoints.pages.load(Ordering::Relaxed);
-            checkpoints.run_if_due(&conn, "tasks.db");
-            pages
-        };
-        pages_after("CREATE TABLE kept (x)");
-        let grown = pages_after("INSERT INTO kept VALUES (zeroblob(100000))");
-        assert!(pages_after("INSERT INTO kept VALUES (1)") > grown, "a short log goes on");
-        pages_after("BEGIN; INSERT INTO kept VALUES (2); ROLLBACK");
-        assert!(pages_after("INSERT INTO kept VALUES (3)") < grown, "the room it has is used again");
-        let kept: i64 = conn.query_row("SELECT count(*) FROM kept", [], |row| row.get(0)).unwrap();
-        assert_eq!(kept, 3);
-    }
-
-    #[test]
-    fn the_log_of_a_writer_that_never_rests_does_not_grow_without_end() {
-        let dir = tempfile::tempdir().unwrap();
-        let [mut conn, second] = [(); 2].map(|()| Connection::open(dir.path().join("tasks.db")).unwrap());
-        conn.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(())).unwrap();
-        conn.pragma_update_and_check(None, "wal_autocheckpoint", 0, |_| Ok(())).unwrap();
-        let mut checkpoints =
-            Checkpoints::watch(&mut conn, second, "tasks.db".into(), Arc::default()).unwrap();
-        conn.execute_batch("CREATE TABLE kept (x)").unwrap();
-        let (mut most, mut written, mut began_anew) = (0, 0, 0);
-        while written < 10 * PAGES_SOFT {
-            let before = checkpoints.pages.load(Ordering::Relaxed);
-            conn.execute("INSERT INTO kept VALUES (zeroblob(400000))", []).unwrap();
-            let after = checkpoints.pages.load(Ordering::Relaxed);
-            if after < before {
-                began_anew += 1;
-                written += after;
-            } else {
-                written += after - before;
-            }
-            most = most.max(after);
-            checkpoints.run_if_due(&conn, "tasks.db");
-        }
-        assert!(began_anew > 0 && most < PAGES_HARD + 1_000, "{began_anew} times, at most {most} pages");
-        let kept: i64 = conn
-            .query_row("PRAGMA integrity_check", [], |row| Ok(i64::from(row.get::<_, String>(0)? == "ok")))
-            .unwrap();
-        assert_eq!(kept, 1);
-    }
-}
+mod tests;

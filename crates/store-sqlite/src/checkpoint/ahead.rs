@@ -70,6 +70,11 @@ impl Ahead {
     pub(super) fn look(&self) -> Progress {
         match self.state.load(Ordering::Acquire) {
             IDLE => Progress::Idle,
+            // One that has died at its work says nothing any more: the log must not wait for it for ever.
+            RUNNING if self.thread.as_ref().is_none_or(JoinHandle::is_finished) => {
+                self.state.store(IDLE, Ordering::Release);
+                Progress::Failed
+            }
             RUNNING => Progress::Running,
             told => {
                 self.state.store(IDLE, Ordering::Release);
@@ -99,5 +104,25 @@ fn serve(conn: &Connection, file: &str, orders: &Receiver<()>, state: &AtomicI32
         }
         let told = moved.ok().filter(|moved| *moved >= 0).unwrap_or(FAILED);
         state.store(told, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_died_at_its_work_is_not_waited_for() {
+        let thread = std::thread::spawn(|| {});
+        while !thread.is_finished() {
+            std::thread::yield_now();
+        }
+        let (orders, taken) = sync_channel(1);
+        drop(taken);
+        let state = Arc::new(AtomicI32::new(RUNNING));
+        let ahead = Ahead { state, orders: Some(orders), thread: Some(thread) };
+        assert_eq!((ahead.look(), ahead.look()), (Progress::Failed, Progress::Idle));
+        ahead.begin();
+        assert_eq!((ahead.look(), ahead.look()), (Progress::Failed, Progress::Idle), "nor is it asked again");
     }
 }
