@@ -50,13 +50,9 @@ CREATE TABLE tasks (
     -- its dead letter is not recorded. 32: somebody asked for its end.
     flags         INTEGER NOT NULL DEFAULT 0,
     type          TEXT    NOT NULL,
-    max_retry     INTEGER NOT NULL,
-    retried       INTEGER NOT NULL DEFAULT 0,
-    deferrals     INTEGER NOT NULL DEFAULT 0,
-    crashes       INTEGER NOT NULL DEFAULT 0,
-    timeout       INTEGER NOT NULL,
-    retention     INTEGER NOT NULL,
-    deadline      INTEGER,
+    -- Numbers that travel together are one JSON list: every column costs every statement that reads or writes the row.
+    limits        TEXT    NOT NULL,         -- [max_retry, timeout, retention, deadline or null]
+    charges       TEXT,                     -- [retried, deferrals, crashes]; NULL: none yet
     enqueued_at   INTEGER NOT NULL,
     since         INTEGER,                  -- pending: waits since, NULL: since enqueued_at; active: so it waited, for a
                                             -- release; completed: when it ended
@@ -64,22 +60,21 @@ CREATE TABLE tasks (
     token         BLOB,                     -- of the present or last attempt
     claim         INTEGER,                  -- the claim request that took it; NULL after a take-over
     claim_place   INTEGER,                  -- where in that request: demand * 2^24 + place in the reply
-    unique_key    TEXT,
-    unique_lasts  INTEGER,
-    -- What only people and handlers read is JSON: every column costs every statement that writes the row.
-    about         TEXT,                     -- headers, subjects, scopes, tenant
-    failure       TEXT,                     -- the last one: class, error, at
-    progress      TEXT,                     -- done, note, at
+    about         TEXT,                     -- JSON: headers, subjects, scopes, tenant, unique lock
+    failure       TEXT,                     -- JSON: the last one: class, error, at
+    progress      TEXT,                     -- JSON: done, note, at
     result        BLOB,
     payload       BLOB,                     -- NULL: in `payloads`
     UNIQUE (id, queue)                      -- ids first: they differ early, and grow with time
 ) STRICT;
 
--- A task is in exactly one of the two. The queue itself is narrow, because all tasks pass through it; the lists that are
--- ordered by a time are ordered by id where times are equal. What few tasks need has a table instead of a third index,
--- which every statement would have to open.
-CREATE INDEX tasks_pending ON tasks (queue, pos) WHERE state = 0;
-CREATE INDEX tasks_by_time ON tasks (queue, state, at, id) WHERE at IS NOT NULL;
+-- A task is in exactly one of the two. What waits for a worker or has one is in a narrow one, because all tasks pass through
+-- it: pending by place; active by place too, with the end of the lease, because they are as few as there are workers and
+-- are looked through. The lists that are ordered by a time are ordered by id where times are equal. What few tasks need
+-- has a table instead of a third index, which every statement would have to open. A statement names its index's
+-- condition word for word.
+CREATE INDEX tasks_live ON tasks (queue, state, pos, at) WHERE state < 2;
+CREATE INDEX tasks_by_time ON tasks (queue, state, at, id) WHERE state > 1;
 
 -- Running tasks whose end somebody asked for: other processes look here for theirs.
 CREATE TABLE cancels (
@@ -146,7 +141,7 @@ CREATE VIEW task_list AS
 SELECT q.name AS queue, t.id, t.type,
        CASE t.state WHEN 0 THEN 'pending' WHEN 1 THEN 'active' WHEN 2 THEN 'scheduled'
                     WHEN 3 THEN 'retry' WHEN 4 THEN 'archived' ELSE 'completed' END AS state,
-       t.retried, t.max_retry, t.failure ->> 'class' AS failed_class, t.failure ->> 'error' AS failed_error,
+       coalesce(t.charges ->> 0, 0) AS retried, t.limits ->> 0 AS max_retry, t.failure ->> 'class' AS failed_class, t.failure ->> 'error' AS failed_error,
        strftime('%Y-%m-%dT%H:%M:%fZ', t.enqueued_at / 1000000.0, 'unixepoch') AS enqueued
 FROM tasks t JOIN queues q ON q.seq = t.queue
 WHERE q.name IS NOT NULL;

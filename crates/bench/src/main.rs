@@ -51,6 +51,10 @@ enum Scenario {
     Single,
     /// A preloaded queue, emptied by one process.
     Drain,
+    /// The same without a worker: one caller that settles and claims `--workers` at a time.
+    DrainByStore,
+    /// The bare loop that `drain` is held against.
+    DrainBare,
     /// From enqueue to the start of the handler on an idle system, in one process.
     Pickup,
     /// The same from another process.
@@ -88,6 +92,10 @@ async fn run(args: &Args) -> Result<Vec<Figure>> {
         Scenario::Enqueue => scenario::enqueue::batches(&world, tasks(50_000)).await?,
         Scenario::Single => scenario::enqueue::singles(&world, tasks(20_000)).await?,
         Scenario::Drain => scenario::drain::from(&world, tasks(50_000), tasks(50_000), args.workers).await?,
+        Scenario::DrainByStore => {
+            scenario::drain::by_store(&world, tasks(50_000), args.workers as usize).await?
+        }
+        Scenario::DrainBare => scenario::drain::bare(&world, tasks(50_000), args.workers as usize)?,
         Scenario::Pickup => scenario::pickup::in_process(&world, tasks(300)).await?,
         Scenario::PickupAcross => scenario::pickup::across(&world, tasks(300)).await?,
         Scenario::Backlog => return scenario::drain::backlog(&world, tasks(1_000_000), args.workers).await,

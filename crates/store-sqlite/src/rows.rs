@@ -37,11 +37,19 @@ pub(crate) mod flag {
     pub(crate) const CANCEL: i64 = 32;
 }
 
+/// The columns that [`claimable`] reads, in its order: what a claim does not write anew.
+macro_rules! claimable_columns {
+    () => {
+        "seq, pos, flags, id, type, limits, charges, enqueued_at, about, failure, result, payload"
+    };
+}
+pub(crate) use claimable_columns;
+
 /// The columns that [`record`] reads, in its order.
 macro_rules! record_columns {
     () => {
-        "seq, pos, flags, id, state, at, type, max_retry, retried, deferrals, crashes, timeout, retention, deadline, \
-         enqueued_at, since, started_at, token, unique_key, unique_lasts, about, failure, progress, result, payload"
+        "seq, pos, flags, id, type, limits, charges, enqueued_at, about, failure, result, payload, \
+         state, at, since, started_at, token, progress"
     };
 }
 pub(crate) use record_columns;
@@ -70,61 +78,85 @@ pub(crate) struct Poison {
 
 /// Reads a row of [`record_columns!`].
 pub(crate) fn record(conn: &Connection, row: &Row<'_>, queue: &QueueName) -> Result<Stored, Poison> {
-    let seq = row.get(0).unwrap_or_default();
-    decode(conn, &mut Cells { row, at: 0 }, queue).map_err(|reason| Poison { seq, reason })
+    let cells = &mut Cells { row, at: 0 };
+    let whole = decode(conn, cells, queue).and_then(|stored| decode_rest(cells, stored));
+    whole.map_err(|reason| poison(row, reason))
+}
+
+/// Reads a row of [`claimable_columns!`]. What they do not say is as a fresh task has it.
+pub(crate) fn claimable(conn: &Connection, row: &Row<'_>, queue: &QueueName) -> Result<Stored, Poison> {
+    decode(conn, &mut Cells { row, at: 0 }, queue).map_err(|reason| poison(row, reason))
+}
+
+fn poison(row: &Row<'_>, reason: String) -> Poison {
+    Poison { seq: row.get(0).unwrap_or_default(), reason }
 }
 
 fn decode(conn: &Connection, cells: &mut Cells<'_, '_>, queue: &QueueName) -> Result<Stored, String> {
     let (seq, pos, flags) = (cells.get("seq")?, cells.get("pos")?, cells.get("flags")?);
     let id = TaskId::new(cells.text("id")?).map_err(|e| e.to_string())?;
-    let state = state_of(cells.get("state")?).ok_or("its state is no state")?;
-    let at = cells.time("at")?;
     let task_type = TypeName::new(cells.text("type")?).map_err(|e| e.to_string())?;
-    let (max_retry, retried) = (cells.get("max_retry")?, cells.get("retried")?);
-    let (deferrals, crashes) = (cells.get("deferrals")?, cells.get("crashes")?);
-    let (timeout, retention) = (duration(cells.get("timeout")?), duration(cells.get("retention")?));
-    let deadline = cells.time("deadline")?;
+    let limits = Limits::read(cells.text("limits")?)?;
+    let charges = cells.optional_text("charges")?.map_or(Ok(Charges::default()), Charges::read)?;
     let enqueued_at = cells.time("enqueued_at")?.ok_or("enqueued_at is missing")?;
-    let (since, started_at) = (cells.time("since")?, cells.time("started_at")?);
-    let token = cells.get::<Option<[u8; 16]>>("token")?.map(Token::from_bytes);
-    let unique = unique(cells)?;
-    let About { headers, subjects, scopes, tenant } = cells.json("about")?.unwrap_or_default();
-    let (failed, progress) = (cells.json::<Failure>("failure")?, cells.json::<Progress>("progress")?);
+    let About { headers, subjects, scopes, tenant, unique } = cells.json("about")?.unwrap_or_default();
+    let failed = cells.json::<Failure>("failure")?;
     let result = cells.get::<Option<Vec<u8>>>("result")?.map(Bytes::from);
     let payload = payload(conn, cells, seq)?;
-    let only = |wanted: State, time: Option<Timestamp>| time.filter(|_| state == wanted);
     let task = TaskRecord {
         key: TaskKey::new(queue.clone(), id),
         task_type,
-        state,
+        state: State::Pending,
         payload,
         headers,
-        max_retry,
-        retried,
-        deferrals,
-        crashes,
-        timeout,
-        deadline,
-        retention,
+        max_retry: limits.max_retry,
+        retried: charges.retried,
+        deferrals: charges.deferrals,
+        crashes: charges.crashes,
+        timeout: limits.timeout,
+        deadline: limits.deadline,
+        retention: limits.retention,
         unique,
         subjects,
         scopes,
         tenant,
         enqueued_at,
-        pending_since: only(State::Pending, since.or(Some(enqueued_at))),
-        due: at.filter(|_| matches!(state, State::Scheduled | State::Retry)),
-        started_at: only(State::Active, started_at),
-        lease_until: only(State::Active, at),
-        token,
+        pending_since: Some(enqueued_at),
+        due: None,
+        started_at: None,
+        lease_until: None,
+        token: None,
         failed,
-        completed_at: only(State::Completed, since),
-        expires_at: only(State::Completed, at),
+        completed_at: None,
+        expires_at: None,
         result,
-        progress,
+        progress: None,
         cancel_requested: flags & flag::CANCEL != 0,
         runs_again: flags & flag::FOLLOW_UP != 0,
     };
     Ok(Stored { seq, pos, flags, task })
+}
+
+fn decode_rest(cells: &mut Cells<'_, '_>, stored: Stored) -> Result<Stored, String> {
+    let state = state_of(cells.get("state")?).ok_or("its state is no state")?;
+    let (at, since) = (cells.time("at")?, cells.time("since")?);
+    let started_at = cells.time("started_at")?;
+    let token = cells.get::<Option<[u8; 16]>>("token")?.map(Token::from_bytes);
+    let progress = cells.json::<Progress>("progress")?;
+    let only = |wanted: State, time: Option<Timestamp>| time.filter(|_| state == wanted);
+    let task = TaskRecord {
+        state,
+        pending_since: only(State::Pending, since.or(stored.task.pending_since)),
+        due: at.filter(|_| matches!(state, State::Scheduled | State::Retry)),
+        started_at: only(State::Active, started_at),
+        lease_until: only(State::Active, at),
+        token,
+        completed_at: only(State::Completed, since),
+        expires_at: only(State::Completed, at),
+        progress,
+        ..stored.task
+    };
+    Ok(Stored { task, ..stored })
 }
 
 /// What only people and handlers read of a task, as the column `about` keeps it.
@@ -139,6 +171,8 @@ pub(crate) struct About {
     pub(crate) scopes: Vec<Scope>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tenant: Option<Tenant>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) unique: Option<UniqueLock>,
 }
 
 impl About {
@@ -149,6 +183,7 @@ impl About {
             subjects: task.subjects.clone(),
             scopes: task.scopes.clone(),
             tenant: task.tenant.clone(),
+            unique: task.unique.clone(),
         }
     }
 
@@ -157,15 +192,101 @@ impl About {
         let silent = self.headers.is_empty()
             && self.subjects.is_empty()
             && self.scopes.is_empty()
-            && self.tenant.is_none();
+            && self.tenant.is_none()
+            && self.unique.is_none();
         (!silent).then(|| serde_json::to_string(self).expect("maps and lists of text are always JSON"))
     }
 }
 
-fn unique(cells: &mut Cells<'_, '_>) -> Result<Option<UniqueLock>, String> {
-    let key = cells.optional_text("unique_key")?.map(str::to_owned);
-    let lasts = cells.get::<Option<i64>>("unique_lasts")?;
-    Ok(key.map(|key| UniqueLock::new(key, duration(lasts.unwrap_or_default()))))
+/// What an attempt may use, as the column `limits` keeps it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Limits {
+    pub(crate) max_retry: u32,
+    pub(crate) timeout: Duration,
+    pub(crate) retention: Duration,
+    pub(crate) deadline: Option<Timestamp>,
+}
+
+impl Limits {
+    /// The column.
+    pub(crate) fn to_column(self) -> String {
+        let (timeout, retention) = (micros(self.timeout), micros(self.retention));
+        match self.deadline {
+            Some(deadline) => format!("[{},{timeout},{retention},{}]", self.max_retry, deadline.as_micros()),
+            None => format!("[{},{timeout},{retention},null]", self.max_retry),
+        }
+    }
+
+    fn read(text: &str) -> Result<Self, String> {
+        let mut numbers = Numbers::of("limits", text)?;
+        Ok(Self {
+            max_retry: numbers.count()?,
+            timeout: duration(numbers.number()?),
+            retention: duration(numbers.number()?),
+            deadline: numbers.optional()?.map(Timestamp::from_micros),
+        })
+    }
+}
+
+/// What attempts have used, as the column `charges` keeps it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Charges {
+    pub(crate) retried: u32,
+    pub(crate) deferrals: u32,
+    pub(crate) crashes: u32,
+}
+
+impl Charges {
+    /// The column; none when nothing was used.
+    pub(crate) fn to_column(self) -> Option<String> {
+        let Self { retried, deferrals, crashes } = self;
+        (self != Self::default()).then(|| format!("[{retried},{deferrals},{crashes}]"))
+    }
+
+    fn read(text: &str) -> Result<Self, String> {
+        let mut numbers = Numbers::of("charges", text)?;
+        Ok(Self { retried: numbers.count()?, deferrals: numbers.count()?, crashes: numbers.count()? })
+    }
+}
+
+/// A JSON list of numbers, read from left to right. All tasks pass through here, and a parser for any JSON costs as much as
+/// the rest of the row.
+struct Numbers<'t> {
+    name: &'static str,
+    parts: std::str::Split<'t, char>,
+}
+
+impl<'t> Numbers<'t> {
+    fn of(name: &'static str, text: &'t str) -> Result<Self, String> {
+        let inner = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
+        let inner = inner.ok_or_else(|| format!("{name}: expected a list of numbers, got {text:?}"))?;
+        Ok(Self { name, parts: inner.split(',') })
+    }
+
+    fn part(&mut self) -> Result<&'t str, String> {
+        Ok(self.parts.next().ok_or_else(|| format!("{}: a number is missing", self.name))?.trim())
+    }
+
+    fn parse<T: std::str::FromStr>(&self, part: &str) -> Result<T, String> {
+        part.parse().map_err(|_| format!("{}: expected a number, got {part:?}", self.name))
+    }
+
+    fn number(&mut self) -> Result<i64, String> {
+        let part = self.part()?;
+        self.parse(part)
+    }
+
+    fn count(&mut self) -> Result<u32, String> {
+        let part = self.part()?;
+        self.parse(part)
+    }
+
+    fn optional(&mut self) -> Result<Option<i64>, String> {
+        match self.part()? {
+            "null" => Ok(None),
+            part => self.parse(part).map(Some),
+        }
+    }
 }
 
 fn payload(conn: &Connection, cells: &mut Cells<'_, '_>, seq: i64) -> Result<Bytes, String> {
@@ -242,6 +363,8 @@ pub(crate) struct Brief {
     pub(crate) flags: i64,
     /// The token of the present or last attempt.
     pub(crate) token: Option<Token>,
+    /// What its attempts have used.
+    pub(crate) charges: Charges,
 }
 
 impl Brief {
@@ -259,12 +382,13 @@ impl Brief {
 /// The columns that [`brief`] reads, in its order.
 macro_rules! brief_columns {
     () => {
-        "seq, queue, state, pos, flags, token"
+        "seq, queue, state, pos, flags, token, charges"
     };
 }
 pub(crate) use brief_columns;
 
-/// Reads a row of [`brief_columns!`]. The schema's checks leave nothing that does not decode.
+/// Reads a row of [`brief_columns!`]. The schema's checks leave nothing that does not decode, but for charges that a foreign
+/// hand wrote: they count as none here, and set the task aside where it is read whole.
 pub(crate) fn brief(row: &Row<'_>) -> rusqlite::Result<Brief> {
     let code: i64 = row.get(2)?;
     let out_of_range = rusqlite::Error::IntegralValueOutOfRange(2, code);
@@ -275,6 +399,13 @@ pub(crate) fn brief(row: &Row<'_>) -> rusqlite::Result<Brief> {
         pos: row.get(3)?,
         flags: row.get(4)?,
         token: row.get_ref(5)?.as_blob_or_null()?.and_then(|b| b.try_into().ok()).map(Token::from_bytes),
+        charges: row
+            .get_ref(6)?
+            .as_str_or_null()
+            .ok()
+            .flatten()
+            .and_then(|t| Charges::read(t).ok())
+            .unwrap_or_default(),
     })
 }
 
@@ -282,4 +413,43 @@ pub(crate) fn brief(row: &Row<'_>) -> rusqlite::Result<Brief> {
 pub(crate) fn find(conn: &Connection, queue: i64, id: &TaskId) -> rusqlite::Result<Option<Brief>> {
     let sql = concat!("SELECT ", brief_columns!(), " FROM tasks WHERE id = ?2 AND queue = ?1");
     conn.prepare_cached(sql)?.query_row((queue, id.as_str()), brief).optional()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_read_as_they_were_written() {
+        for deadline in [None, Some(Timestamp::from_secs(1_700_000_000)), Some(Timestamp::from_secs(-5))] {
+            let limits = Limits {
+                max_retry: 25,
+                timeout: Duration::from_secs(1_800),
+                retention: Duration::MAX,
+                deadline,
+            };
+            let text = limits.to_column();
+            assert_eq!(Limits::read(&text), Ok(Limits { retention: duration(i64::MAX), ..limits }), "{text}");
+            serde_json::from_str::<serde_json::Value>(&text).expect("people read it with the JSON operators");
+        }
+    }
+
+    #[test]
+    fn charges_are_read_as_they_were_written_and_none_are_no_text() {
+        let charges = Charges { retried: 1, deferrals: 0, crashes: u32::MAX };
+        assert_eq!(Charges::read(&charges.to_column().unwrap()), Ok(charges));
+        assert_eq!(Charges::default().to_column(), None);
+    }
+
+    #[test]
+    fn what_is_no_list_of_numbers_says_so() {
+        for (text, said) in [
+            ("", "limits: expected a list of numbers, got \"\""),
+            ("[1,2]", "limits: a number is missing"),
+            ("[1,2,x,null]", "limits: expected a number, got \"x\""),
+            ("[-1,2,3,null]", "limits: expected a number, got \"-1\""),
+        ] {
+            assert_eq!(Limits::read(text).unwrap_err(), said);
+        }
+    }
 }

@@ -1,14 +1,15 @@
 //! How many tasks a second one process works off.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use poolwright_core::BoxError;
+use poolwright_broker::{ClaimId, ClaimRequest, Demand, Exchanged, Held, WeightedQueue};
+use poolwright_core::{BoxError, PoolName, Settlement};
 use poolwright_handler::{Raw, States};
 
 use crate::bare::Bare;
 use crate::figure::Figure;
-use crate::world::{PAYLOAD, World, pool, worker};
+use crate::world::{PAYLOAD, World, name, pool, worker};
 
 async fn nothing(_: Raw) -> Result<(), BoxError> {
     Ok(())
@@ -27,6 +28,42 @@ pub(crate) async fn from(world: &World, pending: usize, drained: usize, workers:
     running.wait().await;
     store.close().await?;
     Ok(Figure::rate(format!("drain, {workers} workers, {pending} pending"), drained, took))
+}
+
+/// The store without a worker: one caller settles a batch and claims the next one.
+pub(crate) async fn by_store(world: &World, tasks: usize, batch: usize) -> Result<Figure> {
+    let store = world.store()?;
+    world.preload(&*store, "bench", tasks).await?;
+    let began = Instant::now();
+    let (mut settlements, mut done) = (Vec::new(), 0);
+    loop {
+        let request = claim(world, batch)?;
+        let Exchanged { outcomes, claimed } = store.exchange(settlements, request).await?;
+        for outcome in outcomes {
+            outcome?;
+            done += 1;
+        }
+        let complete = || Settlement::Complete { retain_for: Duration::ZERO, result: None };
+        let claims = claimed?.claims;
+        settlements = claims.iter().filter_map(|claim| Some((Held::of(&claim.task)?, complete()))).collect();
+        if settlements.is_empty() {
+            break;
+        }
+    }
+    let took = began.elapsed();
+    store.close().await?;
+    Ok(Figure::rate(format!("drain by one caller, batches of {batch}"), done, took))
+}
+
+fn claim(world: &World, slots: usize) -> Result<ClaimRequest> {
+    let demand = Demand {
+        pool: PoolName::new("bench")?,
+        slots: u32::try_from(slots)?,
+        queues: vec![WeightedQueue { queue: name("bench"), weight: 1 }],
+        seed: 0,
+    };
+    let lease = Duration::from_secs(30);
+    Ok(ClaimRequest { id: ClaimId::fresh(world.chance()), resent: false, lease, demands: vec![demand] })
 }
 
 /// The bare loop: claims and completions in batches.

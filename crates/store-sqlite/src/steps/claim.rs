@@ -1,13 +1,13 @@
 //! Hands out pending tasks: queue by queue as the lottery draws, each active from then on with a token and a lease.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use poolwright_broker::{Claim, ClaimReply, ClaimRequest, LEASE_AHEAD_MAX, Lottery};
 use poolwright_core::{QueueName, State, TaskRecord, Timestamp, Token};
 use rusqlite::params;
 
-use crate::rows::{self, Brief, Stored, record_columns};
+use crate::rows::{self, Brief, Charges, Stored, claimable_columns, record_columns};
 use crate::steps::{exit, quarantine};
 use crate::work::Work;
 
@@ -20,7 +20,7 @@ pub(crate) fn claim(work: &mut Work<'_>, request: &ClaimRequest) -> rusqlite::Re
             return Ok(reply);
         }
     }
-    let mut lines = HashMap::new();
+    let mut lines = Lines::default();
     for nth in 0..request.demands.len() {
         serve(work, request, nth, &mut lines, &mut reply)?;
     }
@@ -46,11 +46,25 @@ struct Line {
     ends: bool,
 }
 
+/// The fronts of all queues that a request may take from: a handful, so a search is quicker than a hash.
+#[derive(Default)]
+struct Lines(Vec<(i64, Line)>);
+
+impl Lines {
+    fn of(&mut self, queue: i64) -> &mut Line {
+        let at = self.0.iter().position(|(seq, _)| *seq == queue).unwrap_or_else(|| {
+            self.0.push((queue, Line::default()));
+            self.0.len() - 1
+        });
+        &mut self.0[at].1
+    }
+}
+
 fn serve(
     work: &mut Work<'_>,
     request: &ClaimRequest,
     nth: usize,
-    lines: &mut HashMap<QueueName, Line>,
+    lines: &mut Lines,
     reply: &mut ClaimReply,
 ) -> rusqlite::Result<()> {
     let demand = &request.demands[nth];
@@ -80,14 +94,11 @@ fn next(
     work: &mut Work<'_>,
     name: &QueueName,
     share: u64,
-    lines: &mut HashMap<QueueName, Line>,
+    lines: &mut Lines,
     discarded: &mut u32,
 ) -> rusqlite::Result<Option<(i64, Stored)>> {
     let Some(queue) = work.queue(name)?.filter(|queue| !queue.paused) else { return Ok(None) };
-    if !lines.contains_key(name) {
-        lines.insert(name.clone(), Line::default());
-    }
-    let line = lines.get_mut(name).expect("it was put there");
+    let line = lines.of(queue.seq);
     loop {
         match line.ready.pop_front() {
             Some(stored) if stored.task.cancel_requested => {
@@ -113,8 +124,8 @@ fn read_ahead(
 ) -> rusqlite::Result<()> {
     let sql = concat!(
         "SELECT ",
-        record_columns!(),
-        " FROM tasks WHERE queue = ?1 AND state = 0 ORDER BY pos LIMIT ?2"
+        claimable_columns!(),
+        " FROM tasks WHERE queue = ?1 AND state = 0 AND state < 2 ORDER BY pos LIMIT ?2"
     );
     let mut poisons = Vec::new();
     {
@@ -123,7 +134,7 @@ fn read_ahead(
         let mut count = 0;
         while let Some(row) = read.next()? {
             count += 1;
-            match rows::record(work.conn, row, name) {
+            match rows::claimable(work.conn, row, name) {
                 Ok(stored) => line.ready.push_back(stored),
                 Err(poison) => poisons.push(poison),
             }
@@ -179,6 +190,11 @@ fn brief_of(queue: i64, stored: &Stored) -> Brief {
         pos: stored.pos,
         flags: stored.flags,
         token: stored.task.token,
+        charges: Charges {
+            retried: stored.task.retried,
+            deferrals: stored.task.deferrals,
+            crashes: stored.task.crashes,
+        },
     }
 }
 
@@ -194,7 +210,7 @@ fn still_held(work: &mut Work<'_>, request: &ClaimRequest) -> rusqlite::Result<V
         let sql = concat!(
             "SELECT ",
             record_columns!(),
-            ", claim_place FROM tasks WHERE queue = ?1 AND state = 1 AND at IS NOT NULL AND claim = ?2"
+            ", claim_place FROM tasks WHERE queue = ?1 AND state = 1 AND state < 2 AND claim = ?2"
         );
         let mut statement = work.conn.prepare_cached(sql)?;
         let mut read = statement.query(params![queue.seq, request.id.0.cast_signed()])?;
@@ -223,7 +239,7 @@ pub(crate) fn take_over(
     let sql = concat!(
         "SELECT ",
         record_columns!(),
-        " FROM tasks WHERE queue = ?1 AND state = 1 AND at > ?2 AND at <= ?3 ORDER BY at, id LIMIT ?4"
+        " FROM tasks WHERE queue = ?1 AND state = 1 AND state < 2 AND at > ?2 AND at <= ?3 ORDER BY at, id LIMIT ?4"
     );
     let (mut expired, mut poisons) = (Vec::new(), Vec::new());
     let too_far = (work.now + LEASE_AHEAD_MAX).as_micros();

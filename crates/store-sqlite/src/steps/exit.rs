@@ -1,6 +1,6 @@
 //! The ways out of the store: every one frees the lock, clears the index, and takes along what hung on the task.
 
-use poolwright_core::State;
+use poolwright_core::{State, UniqueLock};
 use rusqlite::params;
 
 use crate::rows::{About, Brief, flag};
@@ -13,10 +13,23 @@ pub(crate) fn unlock(work: &Work<'_>, task: &Brief) -> rusqlite::Result<()> {
         return Ok(());
     }
     // A lock that another task took after its time was over names the other one, and stays.
-    let mut statement = work.conn.prepare_cached(
-        "DELETE FROM locks WHERE queue = ?1 AND key = (SELECT unique_key FROM tasks WHERE seq = ?2) AND task = ?2",
-    )?;
+    if let Some(UniqueLock { key, .. }) = about(work, task.seq)?.unique {
+        let mut statement =
+            work.conn.prepare_cached("DELETE FROM locks WHERE queue = ?1 AND key = ?2 AND task = ?3")?;
+        return statement.execute(params![task.queue, &*key, task.seq]).map(drop);
+    }
+    // What does not decode names no key: looked for among all locks of the queue.
+    let mut statement = work.conn.prepare_cached("DELETE FROM locks WHERE queue = ?1 AND task = ?2")?;
     statement.execute([task.queue, task.seq]).map(drop)
+}
+
+/// What the task says of itself; nothing, where that does not decode.
+fn about(work: &Work<'_>, seq: i64) -> rusqlite::Result<About> {
+    let mut statement = work.conn.prepare_cached("SELECT about FROM tasks WHERE seq = ?1")?;
+    statement.query_row([seq], |row| {
+        let text = row.get_ref(0)?.as_str().ok();
+        Ok(text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default())
+    })
 }
 
 /// Removes the task with everything it has.
@@ -66,12 +79,8 @@ pub(crate) fn give_way(work: &mut Work<'_>, task: &Brief) -> rusqlite::Result<()
 }
 
 fn unindex(work: &Work<'_>, task: &Brief) -> rusqlite::Result<()> {
-    let mut statement = work.conn.prepare_cached("SELECT about FROM tasks WHERE seq = ?1")?;
-    let About { subjects, scopes, .. } = statement.query_row([task.seq], |row| {
-        // What does not decode leaves entries without a task, which nobody finds and `reconcile` removes.
-        let text = row.get_ref(0)?.as_str().ok();
-        Ok(text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default())
-    })?;
+    // What does not decode leaves entries without a task, which nobody finds and `reconcile` removes.
+    let About { subjects, scopes, .. } = about(work, task.seq)?;
     let mut statement = work
         .conn
         .prepare_cached("DELETE FROM subjects WHERE role = ?1 AND kind = ?2 AND id = ?3 AND task = ?4")?;

@@ -5,7 +5,7 @@ use poolwright_core::{Class, State, TaskKey, Token, When};
 use rusqlite::params;
 
 use crate::error::Fault;
-use crate::rows::{self, Brief, INLINE_BYTES_MAX, brief_columns, flag};
+use crate::rows::{self, Brief, Charges, INLINE_BYTES_MAX, brief_columns, flag};
 use crate::steps::{exit, follow, settle, store};
 use crate::work::{Work, code};
 
@@ -80,11 +80,12 @@ fn rerun(work: &mut Work<'_>, task: &Brief) -> rusqlite::Result<()> {
     exit::unlist(work, task)?;
     let place = work.place();
     let mut statement = work.conn.prepare_cached(
-        "UPDATE tasks SET state = 0, at = NULL, pos = ?2, since = ?3, deferrals = 0, crashes = 0, \
-         flags = flags & ~?4, token = NULL WHERE seq = ?1",
+        "UPDATE tasks SET state = 0, at = NULL, pos = ?2, since = ?3, charges = ?4, flags = flags & ~?5, \
+         token = NULL WHERE seq = ?1",
     )?;
     let gone = flag::CANCEL | flag::UNRECORDED;
-    statement.execute([task.seq, place, work.now.as_micros(), gone])?;
+    let charges = Charges { retried: task.charges.retried, ..Charges::default() };
+    statement.execute(params![task.seq, place, work.now.as_micros(), charges.to_column(), gone])?;
     work.moved(task.queue, Some(task.state), Some(State::Pending));
     Ok(())
 }
@@ -145,12 +146,12 @@ fn first(work: &Work<'_>, queue: i64, state: State, limit: u32) -> rusqlite::Res
         State::Pending => concat!(
             "SELECT ",
             brief_columns!(),
-            " FROM tasks WHERE queue = ?1 AND state = 0 AND ?2 = 0 ORDER BY pos LIMIT ?3"
+            " FROM tasks WHERE queue = ?1 AND state = 0 AND state < 2 AND ?2 = 0 ORDER BY pos LIMIT ?3"
         ),
         _ => concat!(
             "SELECT ",
             brief_columns!(),
-            " FROM tasks WHERE queue = ?1 AND state = ?2 AND at IS NOT NULL ORDER BY at, id LIMIT ?3"
+            " FROM tasks WHERE queue = ?1 AND state = ?2 AND state > 1 ORDER BY at, id LIMIT ?3"
         ),
     };
     let mut statement = work.conn.prepare_cached(sql)?;

@@ -38,7 +38,7 @@ fn locks(work: &Work<'_>, queue: i64) -> rusqlite::Result<u64> {
 /// An active task that nobody can hold: its lease ends now, so whoever looks for expired ones finds it.
 fn leaseless(work: &Work<'_>, queue: i64) -> rusqlite::Result<u64> {
     let mut statement = work.conn.prepare_cached(
-        "UPDATE tasks SET at = ?2 WHERE queue = ?1 AND state = 1 AND token IS NULL AND at > ?2",
+        "UPDATE tasks SET at = ?2 WHERE queue = ?1 AND state = 1 AND state < 2 AND token IS NULL AND at > ?2",
     )?;
     Ok(statement.execute([queue, work.now.as_micros()])? as u64)
 }

@@ -6,7 +6,7 @@ use poolwright_core::text::error_text;
 use poolwright_core::{Charge, Class, Settlement, State, Timestamp, When};
 use rusqlite::params;
 
-use crate::rows::{self, Brief, flag};
+use crate::rows::{self, Brief, Charges, flag};
 use crate::steps::{exit, queue, record};
 use crate::work::{Work, code};
 
@@ -114,11 +114,8 @@ fn retry(work: &mut Work<'_>, task: &Brief, settlement: &Settlement) -> rusqlite
     };
     exit::unlist(work, task)?;
     let mut statement = work.conn.prepare_cached(
-        "UPDATE tasks SET state = ?2, at = ?3, pos = ?4, since = ?5, \
-         retried = min(retried + ?6, 4294967295), \
-         deferrals = CASE WHEN ?6 THEN 0 ELSE min(deferrals + ?7, 4294967295) END, \
-         crashes = min(crashes + ?8, 4294967295), flags = flags & ~?9, \
-         failure = ?10 WHERE seq = ?1",
+        "UPDATE tasks SET state = ?2, at = ?3, pos = ?4, since = ?5, charges = ?6, flags = flags & ~?7, \
+         failure = ?8 WHERE seq = ?1",
     )?;
     statement.execute(params![
         task.seq,
@@ -126,14 +123,22 @@ fn retry(work: &mut Work<'_>, task: &Brief, settlement: &Settlement) -> rusqlite
         at,
         pos,
         since,
-        *charge == Charge::Retry,
-        *charge == Charge::Deferral,
-        *charge == Charge::Crash,
+        charged(task.charges, *charge).to_column(),
         if *class == Class::Cancelled { flag::CANCEL } else { 0 },
         failure(*class, error, work.now),
     ])?;
     work.moved(task.queue, Some(State::Active), Some(state));
     Ok(state)
+}
+
+fn charged(charges: Charges, charge: Charge) -> Charges {
+    let Charges { retried, deferrals, crashes } = charges;
+    match charge {
+        Charge::Retry => Charges { retried: retried.saturating_add(1), deferrals: 0, ..charges },
+        Charge::Deferral => Charges { deferrals: deferrals.saturating_add(1), ..charges },
+        Charge::Crash => Charges { crashes: crashes.saturating_add(1), ..charges },
+        Charge::Nothing => charges,
+    }
 }
 
 /// Writes what an archived record shows. Its lock was freed and its state counted by the caller.

@@ -6,7 +6,7 @@ use poolwright_core::{NewTask, State, TaskId, Timestamp};
 use rusqlite::types::ToSql;
 use rusqlite::{OptionalExtension, params, params_from_iter};
 
-use crate::rows::{About, INLINE_BYTES_MAX, flag, micros};
+use crate::rows::{About, INLINE_BYTES_MAX, Limits, flag};
 use crate::work::{Work, code};
 
 /// Rows that one statement inserts: beginning, ending and opening four trees for each costs as much as the row itself.
@@ -90,14 +90,14 @@ fn insertion(rows: usize) -> String {
         format!("({}, {})", parameter(0), values.join(", "))
     };
     format!(
-        "INSERT INTO tasks (pos, seq, queue, id, state, at, flags, type, max_retry, timeout, retention, deadline, \
-         enqueued_at, unique_key, unique_lasts, about, payload) VALUES {} ON CONFLICT (id, queue) DO NOTHING",
+        "INSERT INTO tasks (pos, seq, queue, id, state, at, flags, type, limits, enqueued_at, about, payload) \
+         VALUES {} ON CONFLICT (id, queue) DO NOTHING",
         (0..rows).map(row).collect::<Vec<_>>().join(", ")
     )
 }
 
 /// Values that an insertion binds for a row.
-const ROW_WIDTH: usize = 16;
+const ROW_WIDTH: usize = 11;
 
 /// A new row, in the order of the parameters of [`insertion`].
 struct Row<'t> {
@@ -109,13 +109,8 @@ struct Row<'t> {
     at: Option<i64>,
     flags: i64,
     task_type: &'t str,
-    max_retry: u32,
-    timeout: i64,
-    retention: i64,
-    deadline: Option<i64>,
+    limits: String,
     now: i64,
-    unique_key: Option<&'t str>,
-    unique_lasts: Option<i64>,
     about: Option<String>,
     payload: Option<&'t [u8]>,
 }
@@ -137,13 +132,8 @@ impl<'t> Row<'t> {
                 | bit(is_indexed(task), flag::INDEXED)
                 | bit(large, flag::PAYLOAD),
             task_type: task.task_type.as_str(),
-            max_retry: task.max_retry,
-            timeout: micros(task.timeout),
-            retention: micros(task.retention),
-            deadline: task.deadline.map(Timestamp::as_micros),
+            limits: limits(task).to_column(),
             now: now.as_micros(),
-            unique_key: task.unique.as_ref().map(|lock| &*lock.key),
-            unique_lasts: task.unique.as_ref().map(|lock| micros(lock.lasts)),
             about: About::of(task).to_column(),
             payload: (!large).then_some(&*task.payload),
         }
@@ -158,17 +148,17 @@ impl<'t> Row<'t> {
             &self.at,
             &self.flags,
             &self.task_type,
-            &self.max_retry,
-            &self.timeout,
-            &self.retention,
-            &self.deadline,
+            &self.limits,
             &self.now,
-            &self.unique_key,
-            &self.unique_lasts,
             &self.about,
             &self.payload,
         ]
     }
+}
+
+fn limits(task: &NewTask) -> Limits {
+    let &NewTask { max_retry, timeout, retention, deadline, .. } = task;
+    Limits { max_retry, timeout, retention, deadline }
 }
 
 fn is_indexed(task: &NewTask) -> bool {
