@@ -1,9 +1,8 @@
 //! What is known about one attempt, shared by layers and handler.
 
 use std::any::{Any, TypeId};
-use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -16,27 +15,34 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{Report, States};
 
-/// What a worker puts into a context. Everything is shared; nothing is copied for an attempt.
+/// What a worker puts into a context: what is the attempt's own, and what it shares with others.
 #[derive(Clone)]
 pub struct Parts {
     /// The task as claimed.
-    pub task: Arc<TaskRecord>,
+    pub task: TaskRecord,
     /// Who runs it.
     pub pool: PoolName,
     /// The rules of its type.
     pub policy: Arc<Policy>,
-    /// Fires when the attempt should end early.
-    pub cancel: CancellationToken,
     /// Until when it may run: its timeout and deadline, whichever is first.
     pub runs_until: Option<Timestamp>,
     /// The chance drawn for this attempt, 0.0 .. 1.0: all who ask the judge about it use the same.
     pub roll: f64,
+    /// What it has in common with all attempts of its worker.
+    pub common: Arc<Common>,
+}
+
+/// What all attempts of a worker have in common.
+#[derive(Clone)]
+pub struct Common {
     /// The application's values.
     pub states: Arc<States>,
     /// The way to the store.
     pub report: Arc<dyn Report>,
     /// The time.
     pub clock: Arc<dyn Clock>,
+    /// Fires when all of them should end: the token of each is a child of it.
+    pub stop: CancellationToken,
 }
 
 /// One attempt: its task, its cancel token, the application's states. Cloning is cheap.
@@ -52,11 +58,15 @@ pub struct Parts {
 #[derive(Clone)]
 pub struct Context(Arc<Inner>);
 
+/// Made for every attempt, so what few of them need takes no room here until it is needed.
 struct Inner {
     parts: Parts,
+    /// A child of the common one, made when somebody first asks for it: a handler that never waits never does.
+    cancel: OnceLock<CancellationToken>,
     why: Mutex<Option<Class>>,
-    extensions: Mutex<HashMap<TypeId, Box<dyn Any + Send + Sync>>>,
-    dead_letter: Mutex<Option<DeadLetter>>,
+    /// By type; there are few.
+    extensions: Mutex<Vec<(TypeId, Box<dyn Any + Send + Sync>)>>,
+    dead_letter: Mutex<Option<Box<DeadLetter>>>,
 }
 
 impl Context {
@@ -65,6 +75,7 @@ impl Context {
     pub fn new(parts: Parts) -> Self {
         Self(Arc::new(Inner {
             parts,
+            cancel: OnceLock::new(),
             why: Mutex::default(),
             extensions: Mutex::default(),
             dead_letter: Mutex::default(),
@@ -73,7 +84,7 @@ impl Context {
 
     /// The task as it was claimed.
     #[must_use]
-    pub fn task(&self) -> &Arc<TaskRecord> {
+    pub fn task(&self) -> &TaskRecord {
         &self.0.parts.task
     }
 
@@ -164,7 +175,7 @@ impl Context {
     /// The time.
     #[must_use]
     pub fn now(&self) -> Timestamp {
-        self.0.parts.clock.now()
+        self.common().clock.now()
     }
 
     /// Until when it may run; none: no limit.
@@ -197,7 +208,7 @@ impl Context {
     /// Fires when the attempt should end: cancelled, out of time, its lease lost, or its worker stopping.
     #[must_use]
     pub fn cancel_token(&self) -> &CancellationToken {
-        &self.0.parts.cancel
+        self.0.cancel.get_or_init(|| self.common().stop.child_token())
     }
 
     /// Waits until the attempt should end.
@@ -214,7 +225,9 @@ impl Context {
     /// Why it should end, if it should; `cancelled` when nobody said why.
     #[must_use]
     pub fn stop_reason(&self) -> Option<Class> {
-        self.given_reason().or_else(|| self.cancel_token().is_cancelled().then_some(Class::Cancelled))
+        // While it has no token of its own, only that of all can have fired.
+        let is_fired = || self.0.cancel.get().unwrap_or(&self.common().stop).is_cancelled();
+        self.given_reason().or_else(|| is_fired().then_some(Class::Cancelled))
     }
 
     /// The reason that was given with [`Context::stop`]; none when the token was fired without one, as a worker does that
@@ -243,7 +256,7 @@ impl Context {
     /// Tells how far it is, from 0 to 1, with a word. A store that is away is logged, and nothing else.
     pub async fn progress(&self, done: f64, note: impl AsRef<str>) {
         let done = if done.is_nan() { 0.0 } else { done.clamp(0.0, 1.0) };
-        if let Err(error) = self.0.parts.report.progress(self.task(), done, note.as_ref()).await {
+        if let Err(error) = self.common().report.progress(self.task(), done, note.as_ref()).await {
             tracing::debug!(task_id = %self.task_id(), queue = %self.queue(), %error, "progress was not stored");
         }
     }
@@ -254,37 +267,45 @@ impl Context {
     /// When it does not serialize, or the store refuses it.
     pub async fn store_result(&self, result: &(impl Serialize + Sync)) -> Result<(), BoxError> {
         let json = serde_json::to_vec(result)?;
-        self.0.parts.report.store_result(self.task(), json.into()).await
+        self.common().report.store_result(self.task(), json.into()).await
     }
 
     /// The application's values.
     #[must_use]
     pub fn states(&self) -> &States {
-        &self.0.parts.states
+        &self.common().states
+    }
+
+    fn common(&self) -> &Common {
+        &self.0.parts.common
     }
 
     /// Leaves a value for inner layers and the handler; one of the same type is replaced.
     pub fn extend<T: Clone + Send + Sync + 'static>(&self, value: T) {
-        let mut map = self.0.extensions.lock().unwrap_or_else(PoisonError::into_inner);
-        map.insert(TypeId::of::<T>(), Box::new(value));
+        let (id, value) = (TypeId::of::<T>(), Box::new(value));
+        let mut extensions = self.0.extensions.lock().unwrap_or_else(PoisonError::into_inner);
+        match extensions.iter_mut().find(|(of, _)| *of == id) {
+            Some((_, old)) => *old = value,
+            None => extensions.push((id, value)),
+        }
     }
 
     /// A value that an outer layer left.
     #[must_use]
     pub fn extension<T: Clone + Send + Sync + 'static>(&self) -> Option<T> {
-        let map = self.0.extensions.lock().unwrap_or_else(PoisonError::into_inner);
-        map.get(&TypeId::of::<T>()).and_then(|value| value.downcast_ref::<T>()).cloned()
+        let extensions = self.0.extensions.lock().unwrap_or_else(PoisonError::into_inner);
+        extensions.iter().find_map(|(_, value)| value.downcast_ref::<T>()).cloned()
     }
 
     /// Leaves the dead letter that is due if the store accepts the end as final.
     pub fn leave_dead_letter(&self, letter: DeadLetter) {
-        *self.0.dead_letter.lock().unwrap_or_else(PoisonError::into_inner) = Some(letter);
+        *self.0.dead_letter.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(letter));
     }
 
     /// Takes the dead letter that a layer left.
     #[must_use]
     pub fn take_dead_letter(&self) -> Option<DeadLetter> {
-        self.0.dead_letter.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.0.dead_letter.lock().unwrap_or_else(PoisonError::into_inner).take().map(|letter| *letter)
     }
 }
 

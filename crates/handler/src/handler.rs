@@ -1,10 +1,12 @@
 //! Plain async functions as handlers.
 
-use std::future::Future;
+use std::future::{Future, Ready, ready};
 use std::task::{self, Poll};
 
 use bytes::Bytes;
-use poolwright_core::{BoxError, BoxFuture};
+use futures_util::FutureExt;
+use futures_util::future::{Either, Map};
+use poolwright_core::BoxError;
 use serde::Serialize;
 use tower::Service;
 
@@ -21,14 +23,17 @@ use crate::{Context, FromCall, Need, Output, TaskCall, TaskService};
     note = "a closure must be `Clone + Send + Sync` and own what it uses; write the types of its arguments"
 )]
 pub trait Handler<Args>: Clone + Send + Sync + 'static {
+    /// Runs until the task has ended.
+    type Future: Future<Output = Result<Output, BoxError>> + Send + 'static;
+
     /// The task types of its payload; empty for [`crate::Raw`].
     fn names() -> &'static [&'static str];
 
     /// What must be set before the start.
     fn needs() -> Vec<Need>;
 
-    /// Runs it.
-    fn call(self, call: TaskCall) -> BoxFuture<'static, Result<Output, BoxError>>;
+    /// Reads its arguments and begins.
+    fn call(self, call: TaskCall) -> Self::Future;
 }
 
 impl<F, Args> Handler<Args> for F
@@ -38,6 +43,8 @@ where
     <F::Future as Future>::Output: IntoOutcome,
     Args: Arguments,
 {
+    type Future = Answer<F::Future>;
+
     fn names() -> &'static [&'static str] {
         Args::NAMES
     }
@@ -46,16 +53,21 @@ where
         Args::needs()
     }
 
-    fn call(self, call: TaskCall) -> BoxFuture<'static, Result<Output, BoxError>> {
-        Box::pin(async move {
-            let cx = call.into_context();
-            let arguments = Args::from_call(&cx)?;
-            // A handler that did not ask for the context should not keep it alive.
-            drop(cx);
-            self.invoke(arguments).await.into_outcome()
-        })
+    fn call(self, call: TaskCall) -> Self::Future {
+        // A handler that did not ask for the context should not keep it alive.
+        match Args::from_call(&call.into_context()) {
+            Ok(arguments) => {
+                Either::Left(self.invoke(arguments).map(IntoOutcome::into_outcome as fn(_) -> _))
+            }
+            Err(error) => Either::Right(ready(Err(error))),
+        }
     }
 }
+
+/// The future of a function: what it returns as the service answers, or at once why it could not be called.
+type Answer<F> = Either<Map<F, fn(<F as Future>::Output) -> Outcome>, Ready<Outcome>>;
+
+type Outcome = Result<Output, BoxError>;
 
 /// An async function of one to eight arguments, whatever they are.
 ///
@@ -193,7 +205,7 @@ impl<H: Clone, Args> Clone for Leaf<H, Args> {
 impl<H: Handler<Args>, Args: 'static> Service<TaskCall> for Leaf<H, Args> {
     type Response = Output;
     type Error = BoxError;
-    type Future = BoxFuture<'static, Result<Output, BoxError>>;
+    type Future = H::Future;
 
     fn poll_ready(&mut self, _: &mut task::Context<'_>) -> Poll<Result<(), BoxError>> {
         Poll::Ready(Ok(()))

@@ -39,7 +39,7 @@ pub mod testing;
 pub mod __private;
 
 pub use call::{Output, TaskCall, TaskService};
-pub use context::{Context, Parts};
+pub use context::{Common, Context, Parts};
 pub use extract::{FromCall, Need, State};
 pub use handler::{Arguments, Function, Handler, IntoOutcome, IntoOutput, service};
 pub use payload::{Payload, Raw, TaskType};

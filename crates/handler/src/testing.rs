@@ -33,7 +33,7 @@ use poolwright_core::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{Context, NoReport, Parts, Payload, Report, States};
+use crate::{Common, Context, NoReport, Parts, Payload, Report, States};
 
 /// A payload as the task of a first attempt: queue `test`, id `test`, else as [`NewTask::new`] says, claimed at the
 /// epoch.
@@ -67,15 +67,17 @@ impl Context {
         let by_timeout = (!task.timeout.is_zero()).then(|| start + task.timeout);
         let runs_until = [by_timeout, task.deadline].into_iter().flatten().min();
         let parts = Parts {
-            task: Arc::new(task),
+            task,
             pool: PoolName::new("test").expect("the word is a name"),
             policy: Arc::default(),
-            cancel: CancellationToken::new(),
             runs_until,
             roll: 0.5,
-            states: Arc::default(),
-            report: Arc::new(NoReport),
-            clock: Arc::new(ManualClock::at(start)),
+            common: Arc::new(Common {
+                states: Arc::default(),
+                report: Arc::new(NoReport),
+                clock: Arc::new(ManualClock::at(start)),
+                stop: CancellationToken::new(),
+            }),
         };
         ContextBuilder { parts, states: States::default() }
     }
@@ -83,7 +85,7 @@ impl Context {
 
 /// Makes a [`Context`] for a test; see [`Context::builder`].
 ///
-/// Defaults: pool `test`, the policy of [`Policy::default`], a cancel token of its own, the task's own timeout and
+/// Defaults: pool `test`, the policy of [`Policy::default`], a cancel token that nobody fires, the task's own timeout and
 /// deadline, a roll of 0.5, no states, reports that go nowhere, and a clock that stands at the start of the attempt.
 pub struct ContextBuilder {
     parts: Parts,
@@ -105,10 +107,10 @@ impl ContextBuilder {
         self
     }
 
-    /// The token that asks it to end; keep a clone to fire it.
+    /// A token that asks it to end; keep a clone to fire it. The attempt's own is a child of it, as it is in a worker.
     #[must_use]
     pub fn cancel_token(mut self, token: CancellationToken) -> Self {
-        self.parts.cancel = token;
+        self.common().stop = token;
         self
     }
 
@@ -143,22 +145,26 @@ impl ContextBuilder {
     /// Where progress and results go, such as a [`Recorder`].
     #[must_use]
     pub fn report(mut self, report: impl Report + 'static) -> Self {
-        self.parts.report = Arc::new(report);
+        self.common().report = Arc::new(report);
         self
     }
 
     /// The time.
     #[must_use]
     pub fn clock(mut self, clock: impl Clock + 'static) -> Self {
-        self.parts.clock = Arc::new(clock);
+        self.common().clock = Arc::new(clock);
         self
     }
 
     /// The context.
     #[must_use]
     pub fn build(mut self) -> Context {
-        self.parts.states = Arc::new(self.states);
+        self.common().states = Arc::new(std::mem::take(&mut self.states));
         Context::new(self.parts)
+    }
+
+    fn common(&mut self) -> &mut Common {
+        Arc::make_mut(&mut self.parts.common)
     }
 }
 

@@ -44,6 +44,27 @@ fn an_extension_is_found_by_type_and_replaced_by_the_next() {
 }
 
 #[test]
+fn the_end_of_all_is_the_end_of_each_whether_its_token_was_asked_for_or_not() {
+    let stop = tokio_util::sync::CancellationToken::new();
+    let [asked, unasked] = [(); 2].map(|()| Context::builder(record()).cancel_token(stop.clone()).build());
+    let token = asked.cancel_token().clone();
+    assert_eq!((asked.stop_reason(), unasked.stop_reason()), (None, None));
+    stop.cancel();
+    assert!(token.is_cancelled() && unasked.cancel_token().is_cancelled());
+    let cancelled = Some(Class::Cancelled);
+    assert_eq!((asked.stop_reason(), unasked.stop_reason()), (cancelled, cancelled));
+    assert_eq!(unasked.given_reason(), None);
+}
+
+#[test]
+fn the_end_of_one_attempt_is_not_the_end_of_all() {
+    let stop = tokio_util::sync::CancellationToken::new();
+    let cx = Context::builder(record()).cancel_token(stop.clone()).build();
+    cx.stop(Class::TimedOut);
+    assert!(cx.cancel_token().is_cancelled() && !stop.is_cancelled());
+}
+
+#[test]
 fn the_first_reason_to_stop_stays_and_ends_the_attempt_at_a_checkpoint() {
     let cx = Context::builder(record()).build();
     assert_eq!(cx.stop_reason(), None);

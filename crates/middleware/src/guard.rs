@@ -24,6 +24,9 @@
 //! revoked, …) knows better, but for a cancelled task, which nothing may bring back. The worker gives a task back
 //! instead when it stops and finds `cancelled` here; it knows why it fired the token.
 //!
+//! A handler that answers without waiting is not watched at all: a timer for each would cost more than many handlers do.
+//! What its first poll missed, it finds when it begins to watch.
+//!
 //! Invariant: once this future has given its result, the handler's future is gone; nothing of it runs on.
 
 use std::future::Future;
@@ -90,30 +93,27 @@ where
         self.inner.poll_ready(task)
     }
 
-    /// Must be called within a tokio runtime that has timers.
+    /// The future must be polled within a tokio runtime that has timers.
     fn call(&mut self, call: TaskCall) -> Self::Future {
         let cx = call.context().clone();
-        let limit = cx.time_left();
-        let work = match never_begins(&cx, limit) {
+        let work = match never_begins(&cx) {
             Some(error) => Err(error),
             None => catch(|| self.inner.call(call)),
         };
         let (work, refusal) = match work {
             Ok(work) => (Some(work), None),
-            Err(error) => (None, Some(error)),
+            Err(error) => (None, Some(error.into())),
         };
-        let stopped = cx.cancel_token().clone().cancelled_owned();
-        let alarm = limit.map(tokio::time::sleep);
-        Guarded { work, refusal, alarm, stopped, stop_grace: self.stop_grace, is_stopping: false, cx }
+        Guarded { work, refusal, watch: None, stop_grace: self.stop_grace, cx }
     }
 }
 
 /// An attempt whose end came before its beginning is not begun.
-fn never_begins(cx: &Context, limit: Option<Duration>) -> Option<TaskError> {
+fn never_begins(cx: &Context) -> Option<TaskError> {
     if let Some(reason) = cx.stop_reason() {
         return Some(TaskError::new(reason, format!("{} before it began", told(cx))));
     }
-    let is_over = limit.is_some_and(|limit| limit.is_zero());
+    let is_over = cx.time_left().is_some_and(|left| left.is_zero());
     is_over.then(|| TaskError::new(Class::TimedOut, "its time was over before it began"))
 }
 
@@ -146,15 +146,23 @@ pin_project! {
         #[pin]
         work: Option<F>,
         // The result of an attempt that did not begin.
-        refusal: Option<TaskError>,
+        refusal: Option<BoxError>,
+        // None before the work waits for the first time. In a box, because the future moves through all layers before.
+        watch: Option<Pin<Box<Watch>>>,
+        stop_grace: Duration,
+        cx: Context,
+    }
+}
+
+pin_project! {
+    /// What may end a handler that waits.
+    struct Watch {
         // The end of its time; while stopping, the end of its grace.
         #[pin]
         alarm: Option<Sleep>,
         #[pin]
         stopped: WaitForCancellationFutureOwned,
-        stop_grace: Duration,
         is_stopping: bool,
-        cx: Context,
     }
 }
 
@@ -163,15 +171,24 @@ impl<F: Future<Output = Result<Output, BoxError>>> Future for Guarded<F> {
 
     fn poll(mut self: Pin<&mut Self>, task: &mut task::Context<'_>) -> Poll<Self::Output> {
         if let Some(error) = self.as_mut().project().refusal.take() {
-            return Poll::Ready(Err(error.into()));
+            return Poll::Ready(Err(error));
         }
+        let mut this = self.project();
         // Before the work: a handler that never has to wait uses up tokio's budget for this poll, and timers asked
         // after it would not answer, so that it could not be stopped.
-        let is_over = self.as_mut().grace_is_over(task);
-        let mut this = self.project();
+        let mut is_over = match this.watch {
+            Some(watch) => watch.as_mut().grace_is_over(this.cx, *this.stop_grace, task),
+            None => false,
+        };
         let work =
             this.work.as_mut().as_pin_mut().expect("a future is not polled after it has given its result");
-        let result = match catch(|| work.poll(task)) {
+        let polled = catch(|| work.poll(task));
+        if matches!(polled, Ok(Poll::Pending)) && this.watch.is_none() {
+            // Asked at once, to be woken by it; if the budget is used up, that wakes as well, and it is asked again.
+            let watch = this.watch.insert(Box::pin(Watch::over(this.cx)));
+            is_over = watch.as_mut().grace_is_over(this.cx, *this.stop_grace, task);
+        }
+        let result = match polled {
             Ok(Poll::Pending) if !is_over => return Poll::Pending,
             Ok(Poll::Pending) => Err(dropped(this.cx, *this.stop_grace)),
             Ok(Poll::Ready(Err(error))) => Err(after_stop(this.cx, error)),
@@ -192,19 +209,32 @@ impl<F: Future<Output = Result<Output, BoxError>>> Future for Guarded<F> {
     }
 }
 
-impl<F> Guarded<F> {
+impl Watch {
+    fn over(cx: &Context) -> Self {
+        Self {
+            alarm: cx.time_left().map(tokio::time::sleep),
+            stopped: cx.cancel_token().clone().cancelled_owned(),
+            is_stopping: false,
+        }
+    }
+
     /// Moves from running to stopping when it is time, and tells whether the grace has passed.
-    fn grace_is_over(self: Pin<&mut Self>, task: &mut task::Context<'_>) -> bool {
+    fn grace_is_over(
+        self: Pin<&mut Self>,
+        cx: &Context,
+        stop_grace: Duration,
+        task: &mut task::Context<'_>,
+    ) -> bool {
         let mut this = self.project();
         if !*this.is_stopping {
             if rings(this.alarm.as_mut(), task) {
-                this.cx.stop(Class::TimedOut);
+                cx.stop(Class::TimedOut);
             }
             if this.stopped.poll(task).is_pending() {
                 return false;
             }
             *this.is_stopping = true;
-            this.alarm.set(Some(tokio::time::sleep(*this.stop_grace)));
+            this.alarm.set(Some(tokio::time::sleep(stop_grace)));
         }
         rings(this.alarm, task)
     }

@@ -170,13 +170,20 @@ where
     S::Future: Send + 'static,
 {
     let layers = ServiceBuilder::new().layer(DeadLetterLayer).layer(BackgroundLayer).layer(TraceLayer);
-    TaskService::new(layers.service(ReadyWithin { inner }))
+    TaskService::new(layers.service(ReadyWithin { inner: Arc::new(inner) }))
 }
 
 /// Waits for the inner service to be ready within the call, so that the waiting and its errors belong to the attempt.
-#[derive(Clone)]
+///
+/// Shares it, for the layers outside of it are cloned for each attempt as well, and so it is cloned once and not twice.
 struct ReadyWithin<S> {
-    inner: S,
+    inner: Arc<S>,
+}
+
+impl<S> Clone for ReadyWithin<S> {
+    fn clone(&self) -> Self {
+        Self { inner: Arc::clone(&self.inner) }
+    }
 }
 
 impl<S> Service<TaskCall> for ReadyWithin<S>
@@ -192,7 +199,7 @@ where
     }
 
     fn call(&mut self, call: TaskCall) -> Self::Future {
-        self.inner.clone().oneshot(call)
+        S::clone(&self.inner).oneshot(call)
     }
 }
 

@@ -219,6 +219,56 @@ async fn a_handler_that_never_waits_can_be_stopped() {
     assert_eq!(failure(attempt.await.unwrap()), (Class::Cancelled, text.into()));
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_budget_that_the_first_poll_uses_up_does_not_hide_the_timeout() {
+    let cx = Context::builder(record()).build();
+    let greedy = handler(|_| async {
+        while tokio::task::coop::has_budget_remaining() {
+            tokio::task::coop::consume_budget().await;
+        }
+        pending().await
+    });
+    let text = "its timeout of 30s was over, and it did not return within 5s";
+    // On a task of its own, for the test's own future has no budget that could be used up.
+    let attempt = tokio::spawn(async move { run(guarded(greedy), &cx).await });
+    assert_eq!(failure(attempt.await.unwrap()), (Class::TimedOut, text.into()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn time_that_passes_before_the_handler_first_waits_counts() {
+    let clock = poolwright_core::clock::ManualClock::at(START);
+    let cx = Context::builder(record()).clock(clock.clone()).build();
+    let slow_to_wait = handler(move |cx: Context| {
+        let clock = clock.clone();
+        async move {
+            clock.advance(secs(31));
+            cx.cancelled().await;
+            Err(TaskError::transient("own words").into())
+        }
+    });
+    let mut attempt = Box::pin(run(guarded(slow_to_wait), &cx));
+    let result = timeout(secs(1), &mut attempt).await.expect("its time was over when it began to wait");
+    assert_eq!(failure(result), (Class::TimedOut, "its timeout of 30s was over: own words".into()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_before_the_handler_first_waits_is_found_when_it_does() {
+    for reason in [Some(Class::Revoked), None] {
+        let cx = Context::builder(record()).build();
+        let stops_itself = handler(move |cx: Context| async move {
+            match reason {
+                Some(reason) => cx.stop(reason),
+                None => cx.cancel_token().cancel(),
+            }
+            pending().await
+        });
+        let mut attempt = Box::pin(run(guarded(stops_itself), &cx));
+        assert!(timeout(secs(4), &mut attempt).await.is_err(), "it has its grace");
+        let result = timeout(secs(2), &mut attempt).await.expect("the grace is over");
+        assert_eq!(failure(result).0, reason.unwrap_or(Class::Cancelled));
+    }
+}
+
 #[tokio::test]
 async fn a_panic_is_an_error_that_names_its_place() {
     poolwright_middleware::panic::remember_places();

@@ -11,16 +11,17 @@ pub(crate) mod end;
 pub(crate) mod stage;
 
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use futures_util::FutureExt;
 use poolwright_broker::Held;
-use poolwright_core::{TaskRecord, Timestamp};
+use poolwright_core::{Timestamp, Token};
 use poolwright_handler::{Context, Parts, TaskCall};
 use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 use tower::ServiceExt;
 
+use crate::pool::Taken;
 use crate::pool::permit::Permit;
 use crate::settle::Item;
 use crate::site::Site;
@@ -30,77 +31,90 @@ use stage::{Patience, Stage, Step, Stop};
 /// A claimed task and where it stands.
 #[derive(Debug)]
 pub(crate) struct Attempt {
-    pub(crate) held: Held,
+    pub(crate) token: Token,
     /// Index of its pool.
     pub(crate) pool: usize,
     pub(crate) cx: Context,
     /// Owned by the future and then by the settlement; here only for who must decide without the future.
     permit: Weak<Permit>,
-    stage: Mutex<Stage>,
-    abort: OnceLock<AbortHandle>,
+    live: Mutex<Live>,
+}
+
+/// What changes while it runs.
+#[derive(Debug)]
+struct Live {
+    stage: Stage,
+    /// Drops its future; let go with the future, so that its memory returns to the threads it came from.
+    abort: Option<AbortHandle>,
 }
 
 impl Attempt {
     /// Puts a claimed task on the roster.
-    pub(crate) fn new(
-        site: &Arc<Site>,
-        pool: usize,
-        task: TaskRecord,
-        held: Held,
-        permit: Permit,
-    ) -> (Arc<Self>, Arc<Permit>) {
-        let limit = (!task.timeout.is_zero()).then(|| site.clock.now() + task.timeout);
-        let runs_until = [limit, task.deadline].into_iter().flatten().min();
+    pub(crate) fn new(site: &Site, taken: Taken, now: Timestamp) -> (Arc<Self>, Arc<Permit>) {
+        let Taken { pool, permit, token, task } = taken;
+        let limit = (!task.timeout.is_zero()).then(|| now + task.timeout);
+        let runs_until = match (limit, task.deadline) {
+            (Some(limit), Some(deadline)) => Some(limit.min(deadline)),
+            (limit, deadline) => limit.or(deadline),
+        };
         let cx = Context::new(Parts {
             pool: site.pools[pool].config.name.clone(),
             policy: Arc::clone(site.rules.of(&task.task_type)),
-            cancel: site.stops.firing.child_token(),
             runs_until,
             roll: site.chance.roll(),
-            states: Arc::clone(&site.states),
-            report: Arc::clone(&site.report),
-            clock: Arc::clone(&site.clock),
-            task: Arc::new(task),
+            common: Arc::clone(&site.common),
+            task,
         });
         let permit = permit.begin();
         let attempt = Arc::new(Self {
-            held,
+            token,
             pool,
             cx,
             permit: Arc::downgrade(&permit),
-            stage: Mutex::new(Stage::new(runs_until)),
-            abort: OnceLock::new(),
+            live: Mutex::new(Live { stage: Stage::new(runs_until), abort: None }),
         });
         site.roster.insert(&attempt);
         (attempt, permit)
     }
 
     /// Makes it ready for its pool's threads; none when its time was over before it could start.
-    pub(crate) fn prepare(self: &Arc<Self>, site: &Arc<Site>, permit: Arc<Permit>) -> Option<Ending> {
+    pub(crate) fn prepare(
+        self: Arc<Self>,
+        site: &Arc<Site>,
+        permit: Arc<Permit>,
+        now: Timestamp,
+    ) -> Option<Ending> {
         tell!(debug, self.cx.task(), pool = %self.cx.pool(), "claimed");
         if let Some(until) = self.cx.runs_until() {
-            if until <= site.clock.now() {
+            if until <= now {
                 self.conclude(site, Outcome::Late, permit);
                 return None;
             }
             site.alarm.set(until);
         }
-        Some(Ending { attempt: Arc::clone(self), site: Arc::clone(site), permit: Some(permit) })
+        Some(Ending { attempt: self, site: Arc::clone(site), permit: Some(permit) })
+    }
+
+    /// What proves to the store that it is ours.
+    pub(crate) fn held(&self) -> Held {
+        Held::new(self.cx.task().key.clone(), self.token)
     }
 
     /// It runs, and can be dropped by this from now on.
     fn started(&self, future: AbortHandle) {
-        let future = self.abort.get_or_init(|| future);
+        let mut live = self.live();
         // Who wanted to drop it before it had started has left only the mark.
-        if self.stage().is_dropped() {
-            future.abort();
+        if live.stage.is_dropped() {
+            drop(live);
+            return future.abort();
         }
+        live.abort = Some(future);
     }
 
     /// Asks it to end.
     pub(crate) fn ask(&self, site: &Site, stop: Stop) {
         let now = site.clock.now();
-        if !self.stage().ask(stop, now) {
+        if !self.live().stage.ask(stop, now) {
             return;
         }
         match stop.class() {
@@ -112,8 +126,13 @@ impl Attempt {
 
     /// Drops its future as soon as its thread lets go of it.
     pub(crate) fn drop_future(&self, site: &Site) {
-        self.stage().hurry(site.clock.now());
-        if let Some(future) = self.abort.get() {
+        let now = site.clock.now();
+        let future = {
+            let mut live = self.live();
+            live.stage.hurry(now);
+            live.abort.clone()
+        };
+        if let Some(future) = future {
             future.abort();
         }
     }
@@ -129,7 +148,7 @@ impl Attempt {
     /// Gets it over: to be settled, or forgotten when its lease is lost. The first one who comes decides.
     pub(crate) fn conclude(self: &Arc<Self>, site: &Site, outcome: Outcome, permit: Arc<Permit>) {
         let stop = {
-            let mut stage = self.stage();
+            let stage = &mut self.live().stage;
             if !stage.end() {
                 drop(permit);
                 return site.changed.notify_waiters();
@@ -151,8 +170,8 @@ impl Attempt {
     fn look(self: &Arc<Self>, site: &Site, now: Timestamp, patience: Patience) -> Option<Timestamp> {
         loop {
             let step = {
-                let mut stage = self.stage();
-                let step = stage.step(now, patience);
+                let mut live = self.live();
+                let step = live.stage.step(now, patience);
                 if step == Step::Stall {
                     // Counted before the lock is free, because the handler may come back at once.
                     site.pools[self.pool].slots.stall();
@@ -180,26 +199,31 @@ impl Attempt {
 
     /// Its handler is gone.
     fn come_back(&self, permit: &Permit) {
-        if self.stage().come_back() {
+        let (future, was_stalled) = {
+            let mut live = self.live();
+            (live.abort.take(), live.stage.come_back())
+        };
+        drop(future);
+        if was_stalled {
             permit.slots().unstall();
         }
     }
 
     pub(crate) fn is_stalled(&self) -> bool {
-        self.stage().is_stalled()
+        self.live().stage.is_stalled()
     }
 
     pub(crate) fn is_over(&self) -> bool {
-        self.stage().is_over()
+        self.live().stage.is_over()
     }
 
     /// A later attempt owns its task.
     pub(crate) fn is_lost(&self) -> bool {
-        self.stage().stop() == Some(Stop::Lost)
+        self.live().stage.stop() == Some(Stop::Lost)
     }
 
-    fn stage(&self) -> MutexGuard<'_, Stage> {
-        self.stage.lock().unwrap_or_else(PoisonError::into_inner)
+    fn live(&self) -> MutexGuard<'_, Live> {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

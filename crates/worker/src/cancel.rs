@@ -3,9 +3,10 @@
 //! A published cancellation only says where to look: the attempt's record is asked for its flag, by way of its lease, so
 //! that a late or repeated signal cannot end a later attempt of the same task that nobody cancelled.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use dashmap::DashMap;
 use poolwright_broker::CancelFeed;
 use poolwright_core::{TaskKey, Token};
 use tokio::time::sleep;
@@ -16,33 +17,37 @@ use crate::site::Site;
 
 /// The attempts of this process, by token: a task may be here twice while an attempt that lost its lease winds down.
 #[derive(Debug, Default)]
-pub(crate) struct Roster(DashMap<Token, Arc<Attempt>>);
+pub(crate) struct Roster(Mutex<Attempts>);
+
+type Attempts = HashMap<Token, Arc<Attempt>, BuildHasherDefault<TokenHash>>;
 
 impl Roster {
     pub(crate) fn insert(&self, attempt: &Arc<Attempt>) {
-        self.0.insert(attempt.held.token, Arc::clone(attempt));
+        self.attempts().insert(attempt.token, Arc::clone(attempt));
     }
 
     pub(crate) fn remove(&self, attempt: &Attempt) {
-        self.0.remove(&attempt.held.token);
+        let gone = self.attempts().remove(&attempt.token);
+        // Perhaps the last who held it: what is in it is dropped without the lock.
+        drop(gone);
     }
 
     /// The attempt with this token is not settled yet.
     pub(crate) fn holds(&self, token: Token) -> bool {
-        self.0.contains_key(&token)
+        self.attempts().contains_key(&token)
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.0.len()
+        self.attempts().len()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.attempts().is_empty()
     }
 
     /// All of them, as they are now.
     pub(crate) fn all(&self) -> Vec<Arc<Attempt>> {
-        self.0.iter().map(|entry| Arc::clone(entry.value())).collect()
+        self.attempts().values().map(Arc::clone).collect()
     }
 
     /// Those that still own their tasks, settled or not.
@@ -51,8 +56,34 @@ impl Roster {
     }
 
     fn of_task(&self, key: &TaskKey) -> Vec<Arc<Attempt>> {
-        let of_task = self.0.iter().filter(|entry| entry.held.key == *key && !entry.is_over());
-        of_task.map(|entry| Arc::clone(entry.value())).collect()
+        let attempts = self.attempts();
+        let of_task = attempts.values().filter(|attempt| attempt.cx.task().key == *key && !attempt.is_over());
+        of_task.map(Arc::clone).collect()
+    }
+
+    fn attempts(&self) -> MutexGuard<'_, Attempts> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A token is random already: any of its bits spread as well as a hash of all of them would.
+///
+/// Tokens come from the store, which draws them itself; nobody outside can choose some that fall together.
+#[derive(Debug, Default)]
+struct TokenHash(u64);
+
+impl Hasher for TokenHash {
+    fn write_u128(&mut self, token: u128) {
+        let [low, high] = [token as u64, (token >> 64) as u64];
+        self.0 = low ^ high;
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.0 = self.0.rotate_left(8) ^ u64::from(*byte));
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
     }
 }
 

@@ -77,7 +77,7 @@ pub(crate) async fn renew(site: &Site, attempts: Vec<Arc<Attempt>>) -> Result<()
         return Ok(());
     }
     let lease = site.options.lease;
-    let held = attempts.iter().map(|attempt| attempt.held.clone()).collect();
+    let held = attempts.iter().map(|attempt| attempt.held()).collect();
     let answers = site.call_within(lease / 3, site.broker.extend(held, lease)).await?;
     for (attempt, answer) in attempts.iter().zip(answers) {
         match answer {

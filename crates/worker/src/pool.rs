@@ -18,8 +18,8 @@ pub(crate) mod wake;
 
 use std::sync::Arc;
 
-use poolwright_broker::{Claim, ClaimId, ClaimReply, ClaimRequest, Demand, Held, WeightedQueue};
-use poolwright_core::{PoolName, QueueName, TaskRecord};
+use poolwright_broker::{Claim, ClaimId, ClaimReply, ClaimRequest, Demand, WeightedQueue};
+use poolwright_core::{PoolName, QueueName, TaskRecord, Token};
 use tokio::runtime::Handle;
 
 use crate::attempt::end::Outcome;
@@ -109,17 +109,20 @@ fn asks(site: &Site, known_empty: &[KnownEmpty], ahead: &[u32]) -> Vec<Ask> {
     let take = |(index, queues): (usize, Vec<WeightedQueue>)| {
         let pool = &site.pools[index];
         pool.wake.take();
-        Ask { pool: index, permits: std::iter::from_fn(|| pool.slots.take(ahead[index])).collect(), queues }
+        let slots = &pool.slots;
+        let mut permits = Vec::with_capacity(slots.room(ahead[index]) as usize);
+        permits.extend(std::iter::from_fn(|| slots.take(ahead[index])));
+        Ask { pool: index, permits, queues }
     };
     opened.into_iter().map(take).collect()
 }
 
 /// A claimed task and the permit to run it.
 pub(crate) struct Taken {
-    pool: usize,
-    permit: Permit,
-    task: TaskRecord,
-    held: Held,
+    pub(crate) pool: usize,
+    pub(crate) permit: Permit,
+    pub(crate) token: Token,
+    pub(crate) task: TaskRecord,
 }
 
 /// Gives each task its permit and the others back, and notes which pools found their queues empty.
@@ -132,18 +135,18 @@ pub(crate) fn sort(
     site.counters.discarded.add(u64::from(reply.discarded));
     let mut taken = Vec::with_capacity(reply.claims.len());
     for Claim { pool, task } in reply.claims {
-        let Some(held) = Held::of(&task) else {
+        let Some(token) = task.token else {
             tracing::error!(task_id = %task.key.id, queue = %task.key.queue, "the store claimed a task without a \
                 token; it is left alone");
             continue;
         };
         let asked = asks.iter_mut().find(|ask| site.pools[ask.pool].config.name == pool);
         let Some((pool, permit)) = asked.and_then(|ask| Some((ask.pool, ask.permits.pop()?))) else {
-            tracing::error!(task_id = %held.key.id, queue = %held.key.queue, %pool, "the store claimed a task that \
+            tracing::error!(task_id = %task.key.id, queue = %task.key.queue, %pool, "the store claimed a task that \
                 nobody asked for; its lease will expire");
             continue;
         };
-        taken.push(Taken { pool, permit, task, held });
+        taken.push(Taken { pool, permit, token, task });
     }
     for ask in asks {
         let is_short = !ask.permits.is_empty();
@@ -161,14 +164,19 @@ pub(crate) fn deal(site: &Arc<Site>, taken: Vec<Taken>) {
     if taken.iter().any(is_old) {
         site.leases.renew_now();
     }
+    let (many, began) = (taken.len(), site.clock.now());
+    site.counters.claimed.add(many as u64);
     let mut ready: Vec<Vec<Ending>> = std::iter::repeat_with(Vec::new).take(site.pools.len()).collect();
-    for Taken { pool, permit, task, held } in taken {
-        site.counters.claimed.add(1);
-        let (attempt, permit) = Attempt::new(site, pool, task, held, permit);
+    for taken in taken {
+        let ready = &mut ready[taken.pool];
+        let (attempt, permit) = Attempt::new(site, taken, began);
         if drains {
             attempt.conclude(site, Outcome::Dropped, permit);
-        } else if let Some(ending) = attempt.prepare(site, permit) {
-            ready[pool].push(ending);
+        } else if let Some(ending) = attempt.prepare(site, permit, began) {
+            if ready.is_empty() {
+                ready.reserve(many);
+            }
+            ready.push(ending);
         }
     }
     for (pool, ready) in ready.into_iter().enumerate() {

@@ -5,11 +5,14 @@
 
 use std::any::type_name;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::future::{Ready, ready};
 use std::sync::Arc;
 use std::task;
 
-use poolwright_core::{BoxError, BoxFuture, Class, PoolName, TaskError, TypeName};
+use futures_util::future::Either;
+use poolwright_core::{BoxError, Class, PoolName, TaskError, TypeName};
 use poolwright_handler::{Handler, Need, Output, States, TaskCall, TaskService, service};
+use tower::util::Oneshot;
 use tower::{Service, ServiceExt};
 
 use crate::{Error, Problem, Rules};
@@ -154,12 +157,13 @@ impl Router {
 /// The services of all pools of a process, checked.
 pub struct Routes {
     names: BTreeSet<TypeName>,
-    pools: HashMap<PoolName, TaskService>,
+    /// A few, looked through for every attempt: cheaper than to hash a name.
+    pools: Vec<(PoolName, TaskService)>,
 }
 
 impl Services for Routes {
     fn find(&self, pool: &PoolName, task_type: &TypeName) -> Option<TaskService> {
-        let service = self.pools.get(pool)?;
+        let (_, service) = self.pools.iter().find(|(name, _)| name == pool)?;
         self.names.contains(task_type).then(|| service.clone())
     }
 
@@ -175,7 +179,7 @@ struct Handlers(Arc<HashMap<TypeName, TaskService>>);
 impl Service<TaskCall> for Handlers {
     type Response = Output;
     type Error = BoxError;
-    type Future = BoxFuture<'static, Result<Output, BoxError>>;
+    type Future = Either<Oneshot<TaskService, TaskCall>, Ready<Result<Output, BoxError>>>;
 
     fn poll_ready(&mut self, _: &mut task::Context<'_>) -> task::Poll<Result<(), BoxError>> {
         // Which handler is asked for is known with the call; it is waited for there.
@@ -184,10 +188,10 @@ impl Service<TaskCall> for Handlers {
 
     fn call(&mut self, call: TaskCall) -> Self::Future {
         match self.0.get(call.context().task_type()) {
-            Some(handler) => Box::pin(handler.clone().oneshot(call)),
+            Some(handler) => Either::Left(handler.clone().oneshot(call)),
             None => {
                 let text = format!("no handler for the type {}", call.context().task_type());
-                Box::pin(async { Err(TaskError::new(Class::NoHandler, text).into()) })
+                Either::Right(ready(Err(TaskError::new(Class::NoHandler, text).into())))
             }
         }
     }

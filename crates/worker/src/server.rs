@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use poolwright_broker::{ArchiveLimits, Broker, ServerId};
 use poolwright_core::{Chance, Clock, DeadLetterSink, QueueName, clock::SystemClock};
-use poolwright_handler::States;
+use poolwright_handler::{Common, States};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, mpsc, watch};
 
@@ -187,6 +187,13 @@ impl Builder {
             })
         };
         let pools = self.pools.into_iter().map(pool).collect::<Result<Vec<_>, Error>>()?;
+        let stops = Stops::default();
+        let common = Common {
+            states: self.states,
+            report: Arc::new(StoreReport(Arc::clone(&self.broker))),
+            clock: Arc::clone(&self.clock),
+            stop: stops.firing.clone(),
+        };
         Ok(Site {
             identity: identity(&self.options, &*self.broker, &self.chance),
             pools,
@@ -198,20 +205,19 @@ impl Builder {
             leases: Leases::new(self.clock.now()),
             contact: Contact::new(Arc::clone(&changed)),
             counters: Counters::default(),
-            stops: Stops::default(),
+            stops,
             claiming: AtomicBool::new(true),
             desk: Inbox::default(),
             letters,
             look,
             changed,
-            report: Arc::new(StoreReport(Arc::clone(&self.broker))),
+            common: Arc::new(common),
             broker: self.broker,
             clock: self.clock,
             chance: self.chance,
             options: self.options,
             rules: self.rules,
             services,
-            states: self.states,
         })
     }
 

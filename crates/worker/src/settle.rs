@@ -66,7 +66,7 @@ impl Open {
 
 /// What a call says of them.
 pub(crate) fn said(batch: &[Open]) -> Vec<(Held, Settlement)> {
-    batch.iter().map(|open| (open.attempt.held.clone(), open.settlement.clone())).collect()
+    batch.iter().map(|open| (open.attempt.held(), open.settlement.clone())).collect()
 }
 
 /// A settlement that need not be sent again. Its worker is free already.
@@ -123,6 +123,7 @@ pub(crate) fn sort(
         return Err(error);
     }
     let mut result = Ok(());
+    ended.reserve(batch.len());
     for (mut open, outcome) in std::mem::take(batch).into_iter().zip(outcomes) {
         match outcome {
             Err(error) if error.is_retryable() || matches!(error, Error::Refused { .. }) => {

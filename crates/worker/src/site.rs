@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use poolwright_broker::{ArchiveLimits, Broker, Error, Held, Reply, ServerId};
 use poolwright_core::{BoxError, BoxFuture, Chance, Clock, DeadLetter, QueueName, TaskRecord, Timestamp};
-use poolwright_handler::States;
+use poolwright_handler::Common;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -31,8 +31,8 @@ pub(crate) struct Site {
     pub(crate) options: Options,
     pub(crate) rules: Rules,
     pub(crate) services: Arc<dyn Services>,
-    pub(crate) states: Arc<States>,
-    pub(crate) report: Arc<dyn poolwright_handler::Report>,
+    /// What contexts share.
+    pub(crate) common: Arc<Common>,
     pub(crate) identity: Identity,
     pub(crate) pools: Vec<Pool>,
     /// The queues that upkeep looks after.

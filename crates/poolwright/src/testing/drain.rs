@@ -8,7 +8,7 @@ use std::time::Duration;
 use poolwright_broker::{Broker, Claim, ClaimId, ClaimRequest, Demand, Held};
 use poolwright_core::verdict::judge;
 use poolwright_core::{Chance, Class, Clock, DeadLetter, DeadLetterSink, End, Settlement};
-use poolwright_handler::{Context, Parts, States, TaskCall};
+use poolwright_handler::{Common, Context, Parts, States, TaskCall};
 use poolwright_worker::{PoolConfig, Rules, Services};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
@@ -153,13 +153,15 @@ impl Hands {
         Context::new(Parts {
             pool: claim.pool,
             policy: Arc::clone(self.rules.of(&task.task_type)),
-            cancel: CancellationToken::new(),
             runs_until: [limit, task.deadline].into_iter().flatten().min(),
             roll: self.chance.roll(),
-            states: Arc::clone(&self.states),
-            report: Arc::new(StoreReport(Arc::clone(&self.broker))),
-            clock: Arc::clone(&self.clock),
-            task: Arc::new(task),
+            common: Arc::new(Common {
+                states: Arc::clone(&self.states),
+                report: Arc::new(StoreReport(Arc::clone(&self.broker))),
+                clock: Arc::clone(&self.clock),
+                stop: CancellationToken::new(),
+            }),
+            task,
         })
     }
 
