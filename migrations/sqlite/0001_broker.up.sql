@@ -19,6 +19,8 @@ CREATE TABLE queues (
     paused_at    INTEGER,
     pause_reason TEXT,
     wake         INTEGER NOT NULL DEFAULT 0, -- grows when there may be new work: other processes watch it
+    front        INTEGER NOT NULL DEFAULT 0, -- no pending task has a place before this one
+    back         INTEGER NOT NULL DEFAULT 0, -- no active task has this place or a later one
     pending      INTEGER NOT NULL DEFAULT 0,
     active       INTEGER NOT NULL DEFAULT 0,
     scheduled    INTEGER NOT NULL DEFAULT 0,
@@ -43,9 +45,10 @@ CREATE TABLE tasks (
     id            TEXT    NOT NULL,
     state         INTEGER NOT NULL CHECK (state BETWEEN 0 AND 5), -- pending active scheduled retry archived completed
     pos           INTEGER NOT NULL,         -- its last place in the queue; a claim leaves it, so that a release finds it
-    -- What all states but pending are sorted by. Active: end of lease · scheduled, retry: due · archived: when it failed
-    -- · completed: end of retention. Pending: NULL.
-    at            INTEGER CHECK ((at IS NULL) = (state = 0)),
+    -- What the states that wait for a time, or have ended, are sorted by. Scheduled, retry: due · archived: when it failed
+    -- · completed: end of retention. Pending, active: NULL.
+    at            INTEGER CHECK ((at IS NULL) = (state < 2)),
+    lease         INTEGER CHECK ((lease IS NULL) = (state <> 1)), -- active: ends then
     -- Bits. In other tables hang: 1 a lock, 2 index entries of subjects, 4 a follow-up, 8 the payload, 16 the mark that
     -- its dead letter is not recorded. 32: somebody asked for its end.
     flags         INTEGER NOT NULL DEFAULT 0,
@@ -57,9 +60,9 @@ CREATE TABLE tasks (
     since         INTEGER,                  -- pending: waits since, NULL: since enqueued_at; active: so it waited, for a
                                             -- release; completed: when it ended
     started_at    INTEGER,
-    token         BLOB,                     -- of the present or last attempt
+    token         INTEGER,                  -- of the present or last attempt: a secret, the same for all tasks of a claim
     claim         INTEGER,                  -- the claim request that took it; NULL after a take-over
-    claim_place   INTEGER,                  -- where in that request: demand * 2^24 + place in the reply
+    demand        INTEGER,                  -- which demand of that request
     about         TEXT,                     -- JSON: headers, subjects, scopes, tenant, unique lock
     failure       TEXT,                     -- JSON: the last one: class, error, at
     progress      TEXT,                     -- JSON: done, note, at
@@ -69,12 +72,11 @@ CREATE TABLE tasks (
 ) STRICT;
 
 -- A task is in exactly one of the two. What waits for a worker or has one is in a narrow one, because all tasks pass through
--- it: pending by place; active by place too, with the end of the lease, because they are as few as there are workers and
--- are looked through. The lists that are ordered by a time are ordered by id where times are equal. What few tasks need
--- has a table instead of a third index, which every statement would have to open. A statement names its index's
--- condition word for word.
-CREATE INDEX tasks_live ON tasks (queue, state, pos, at) WHERE state < 2;
-CREATE INDEX tasks_by_time ON tasks (queue, state, at, id) WHERE state > 1;
+-- it; a claim changes neither place nor entry, and `queues.front` and `queues.back` say where to look in it. The lists that
+-- are ordered by a time are ordered by id where times are equal. What few tasks need has a table instead of a third
+-- index, which every statement would have to open. A statement names its index's condition word for word.
+CREATE INDEX tasks_live ON tasks (queue, pos) WHERE at IS NULL;
+CREATE INDEX tasks_by_time ON tasks (queue, state, at, id) WHERE at IS NOT NULL;
 
 -- Running tasks whose end somebody asked for: other processes look here for theirs.
 CREATE TABLE cancels (

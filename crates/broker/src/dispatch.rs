@@ -139,7 +139,8 @@ pub trait Dispatch: Send + Sync {
     /// progress is forgotten, what it stored as a result stays. A flagged task met on the way is discarded (rule 6)
     /// and uses no slot and no draw.
     ///
-    /// Resent: the tasks come in their old order and for their old pools, with the token and lease they have.
+    /// Resent: the tasks come for their old pools, with the token and lease they have, demand by demand; within a demand queue
+    /// by queue as the demand names them, and within a queue in their old order.
     ///
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Refused`].

@@ -70,7 +70,7 @@ macro_rules! cases {
                 an_empty_queue_of_any_weight_blocks_no_other
                 pools_of_one_claim_are_served_in_their_order
                 a_resent_claim_gets_the_same_tasks_again
-                a_resent_claim_keeps_its_order_across_queues
+                a_resent_claim_gets_its_tasks_by_demand_and_queue
                 a_resent_claim_that_finds_nothing_claims_anew
                 a_claim_that_is_not_resent_takes_new_tasks_under_the_same_id
                 a_resent_claim_does_not_get_what_another_took_over

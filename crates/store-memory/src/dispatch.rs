@@ -83,11 +83,17 @@ fn queue_of<'a>(content: &'a mut Content, held: &Held) -> Result<&'a mut Queue, 
     content.queues.get_mut(&held.key.queue).ok_or_else(|| Error::NotFound { key: held.key.clone() })
 }
 
-/// What is left of a claim whose reply was lost, in the order in which it was served.
+/// What is left of a claim whose reply was lost: demand by demand, queue by queue as the demand names them.
 fn claimed_before(content: &Content, request: &ClaimRequest) -> Vec<Claim> {
     let mut claims: Vec<_> =
         content.queues.values().flat_map(|queue| queue.claimed_under(request.id)).collect();
-    claims.sort_by_key(|(turn, _)| *turn);
+    claims.sort_by_key(|(turn, claim)| {
+        let nth = request.demands.iter().position(|demand| demand.pool == claim.pool);
+        let queue = &claim.task.key.queue;
+        let queues = nth.and_then(|nth| request.demands.get(nth)).map(|demand| &demand.queues);
+        let nth_queue = queues.and_then(|queues| queues.iter().position(|drawn| drawn.queue == *queue));
+        (nth, nth_queue, *turn)
+    });
     claims.into_iter().map(|(_, claim)| claim).collect()
 }
 

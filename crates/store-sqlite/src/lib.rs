@@ -41,6 +41,7 @@ mod signal;
 mod steps;
 mod submit;
 mod thread;
+mod token;
 mod upkeep;
 mod watcher;
 mod work;

@@ -72,7 +72,8 @@ pub(crate) fn stats(conn: &Connection, queue: QueueName, day: i64) -> rusqlite::
     (stats.processed_today, stats.failed_today) = (processed, failed);
     stats.oldest_pending = conn
         .prepare_cached(
-            "SELECT coalesce(since, enqueued_at) FROM tasks WHERE queue = ?1 AND state = 0 AND state < 2 ORDER BY pos LIMIT 1",
+            "SELECT coalesce(since, enqueued_at) FROM tasks WHERE queue = ?1 AND at IS NULL AND state = 0 \
+             AND pos >= (SELECT front FROM queues WHERE seq = ?1) ORDER BY pos LIMIT 1",
         )?
         .query_row([seq], |row| time(row, 0))
         .optional()?

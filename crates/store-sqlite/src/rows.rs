@@ -16,6 +16,7 @@ use rusqlite::{Connection, OptionalExtension, Row};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::token::{Parts, parts, token};
 use crate::work::state_of;
 
 /// Payloads above this many bytes have a row of their own: a row of `tasks` should fit in a page of 4 KiB.
@@ -49,7 +50,7 @@ pub(crate) use claimable_columns;
 macro_rules! record_columns {
     () => {
         "seq, pos, flags, id, type, limits, charges, enqueued_at, about, failure, result, payload, \
-         state, at, since, started_at, token, progress"
+         state, at, lease, since, started_at, token, progress"
     };
 }
 pub(crate) use record_columns;
@@ -139,9 +140,9 @@ fn decode(conn: &Connection, cells: &mut Cells<'_, '_>, queue: &QueueName) -> Re
 
 fn decode_rest(cells: &mut Cells<'_, '_>, stored: Stored) -> Result<Stored, String> {
     let state = state_of(cells.get("state")?).ok_or("its state is no state")?;
-    let (at, since) = (cells.time("at")?, cells.time("since")?);
-    let started_at = cells.time("started_at")?;
-    let token = cells.get::<Option<[u8; 16]>>("token")?.map(Token::from_bytes);
+    let (at, lease) = (cells.time("at")?, cells.time("lease")?);
+    let (since, started_at) = (cells.time("since")?, cells.time("started_at")?);
+    let token = cells.get::<Option<i64>>("token")?.map(|secret| token(Parts { seq: stored.seq, secret }));
     let progress = cells.json::<Progress>("progress")?;
     let only = |wanted: State, time: Option<Timestamp>| time.filter(|_| state == wanted);
     let task = TaskRecord {
@@ -149,7 +150,7 @@ fn decode_rest(cells: &mut Cells<'_, '_>, stored: Stored) -> Result<Stored, Stri
         pending_since: only(State::Pending, since.or(stored.task.pending_since)),
         due: at.filter(|_| matches!(state, State::Scheduled | State::Retry)),
         started_at: only(State::Active, started_at),
-        lease_until: only(State::Active, at),
+        lease_until: only(State::Active, lease),
         token,
         completed_at: only(State::Completed, since),
         expires_at: only(State::Completed, at),
@@ -361,8 +362,8 @@ pub(crate) struct Brief {
     pub(crate) pos: i64,
     /// What hangs on it, see [`flag`].
     pub(crate) flags: i64,
-    /// The token of the present or last attempt.
-    pub(crate) token: Option<Token>,
+    /// The secret of the present or last attempt's token.
+    pub(crate) secret: Option<i64>,
     /// What its attempts have used.
     pub(crate) charges: Charges,
 }
@@ -370,7 +371,13 @@ pub(crate) struct Brief {
 impl Brief {
     /// The present attempt presents this token.
     pub(crate) fn is_held_by(&self, token: Token) -> bool {
-        self.state == State::Active && self.token == Some(token)
+        self.state == State::Active && self.knows(token)
+    }
+
+    /// This is the token of its present or last attempt.
+    pub(crate) fn knows(&self, token: Token) -> bool {
+        let Parts { seq, secret } = parts(token);
+        self.seq == seq && self.secret == Some(secret)
     }
 
     /// It has this flag.
@@ -398,7 +405,7 @@ pub(crate) fn brief(row: &Row<'_>) -> rusqlite::Result<Brief> {
         state: state_of(code).ok_or(out_of_range)?,
         pos: row.get(3)?,
         flags: row.get(4)?,
-        token: row.get_ref(5)?.as_blob_or_null()?.and_then(|b| b.try_into().ok()).map(Token::from_bytes),
+        secret: row.get(5)?,
         charges: row
             .get_ref(6)?
             .as_str_or_null()

@@ -29,8 +29,8 @@ struct Watcher {
     bells: Arc<Bells>,
     /// The data version at the last look. It changes with every commit of every other connection.
     version: Option<i64>,
-    /// Flagged attempts that were announced already, by key and token.
-    flagged: HashSet<(TaskKey, Vec<u8>)>,
+    /// Flagged attempts that were announced already, by key and the token's secret.
+    flagged: HashSet<(TaskKey, i64)>,
     /// The last look failed; said once.
     ailing: bool,
 }
@@ -77,7 +77,7 @@ impl Watcher {
 
     fn hear_cancels(&mut self) -> rusqlite::Result<()> {
         let mut statement = self.conn.prepare_cached(
-            "SELECT q.name, t.id, coalesce(t.token, x'') FROM cancels c CROSS JOIN tasks t ON t.seq = c.task \
+            "SELECT q.name, t.id, coalesce(t.token, 0) FROM cancels c CROSS JOIN tasks t ON t.seq = c.task \
              JOIN queues q ON q.seq = t.queue WHERE t.state = 1 AND q.name IS NOT NULL",
         )?;
         let mut rows = statement.query([])?;

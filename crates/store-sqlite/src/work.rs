@@ -59,7 +59,7 @@ impl Known {
 }
 
 /// What one transaction changed in one queue.
-#[derive(Debug, Default, Clone, Copy)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct Tally {
     states: [i64; 6],
     processed: i64,
@@ -67,6 +67,17 @@ struct Tally {
     day: i64,
     got_work: bool,
     used: bool,
+    ends: Option<Ends>,
+    ends_moved: bool,
+}
+
+/// Where to look for a queue's tasks that wait for a worker or have one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ends {
+    /// No pending task has a place before this one.
+    pub(crate) front: i64,
+    /// No active task has this place or a later one.
+    pub(crate) back: i64,
 }
 
 /// A queue that may have work now, and the number that other processes will see.
@@ -87,8 +98,6 @@ pub(crate) struct Hot<'w> {
     pub(crate) insert: Lazy<'w>,
     /// See [`crate::steps::store`].
     pub(crate) insert_many: Lazy<'w>,
-    /// See [`crate::steps::claim`].
-    pub(crate) claim: Lazy<'w>,
     /// See [`crate::steps::settle`].
     pub(crate) complete: Lazy<'w>,
 }
@@ -96,7 +105,7 @@ pub(crate) struct Hot<'w> {
 impl<'w> Hot<'w> {
     fn new(conn: &'w Connection) -> Self {
         let lazy = || Lazy { conn, statement: RefCell::new(None) };
-        Self { insert: lazy(), insert_many: lazy(), claim: lazy(), complete: lazy() }
+        Self { insert: lazy(), insert_many: lazy(), complete: lazy() }
     }
 }
 
@@ -221,6 +230,37 @@ impl<'w> Work<'w> {
         tally.failed += i64::from(failed);
     }
 
+    /// Where its pending and active tasks are.
+    pub(crate) fn ends(&mut self, queue: i64) -> rusqlite::Result<Ends> {
+        if let Some(ends) = self.tally(queue).ends {
+            return Ok(ends);
+        }
+        let mut statement = self.conn.prepare_cached("SELECT front, back FROM queues WHERE seq = ?1")?;
+        let ends = statement.query_row([queue], |row| Ok(Ends { front: row.get(0)?, back: row.get(1)? }))?;
+        self.tally(queue).ends = Some(ends);
+        Ok(ends)
+    }
+
+    /// All pending tasks up to this place became active or are gone.
+    pub(crate) fn claimed_up_to(&mut self, queue: i64, place: i64) -> rusqlite::Result<()> {
+        let Ends { back, .. } = self.ends(queue)?;
+        self.move_ends(queue, Ends { front: place + 1, back: back.max(place + 1) });
+        Ok(())
+    }
+
+    /// A task is pending again at the place it had.
+    pub(crate) fn returned(&mut self, queue: i64, place: i64) -> rusqlite::Result<()> {
+        let ends = self.ends(queue)?;
+        self.move_ends(queue, Ends { front: ends.front.min(place), ..ends });
+        Ok(())
+    }
+
+    fn move_ends(&mut self, queue: i64, ends: Ends) {
+        let tally = self.tally(queue);
+        tally.ends_moved |= tally.ends != Some(ends);
+        tally.ends = Some(ends);
+    }
+
     /// The queue may have work although no task moved.
     pub(crate) fn stir(&mut self, queue: i64) {
         self.tally(queue).got_work = true;
@@ -284,6 +324,7 @@ impl<'w> Work<'w> {
 /// Gives the queue as it is to be woken, when it got work.
 fn write_tally(conn: &Connection, queue: i64, tally: &Tally) -> rusqlite::Result<Option<Woken>> {
     // Asking back makes a statement half as dear again, and most transactions bring no work.
+    const ENDS: &str = "UPDATE queues SET front = ?2, back = ?3 WHERE seq = ?1";
     const CHANGE: &str = "UPDATE queues SET pending = pending + ?2, active = active + ?3, \
          scheduled = scheduled + ?4, retry = retry + ?5, archived = archived + ?6, completed = completed + ?7, \
          processed = processed + ?8, failed = failed + ?9 WHERE seq = ?1";
@@ -300,6 +341,12 @@ fn write_tally(conn: &Connection, queue: i64, tally: &Tally) -> rusqlite::Result
              SET processed = processed + excluded.processed, failed = failed + excluded.failed",
         )?;
         statement.execute([queue, tally.day, processed, failed])?;
+    }
+    if let Some(Ends { front, back }) = tally.ends.filter(|_| tally.ends_moved) {
+        conn.prepare_cached(ENDS)?.execute([queue, front, back])?;
+    }
+    if *tally == (Tally { ends: tally.ends, ends_moved: tally.ends_moved, ..Tally::default() }) {
+        return Ok(None);
     }
     if !tally.got_work {
         let mut statement = conn.prepare_cached(CHANGE)?;

@@ -41,7 +41,7 @@ pub(crate) enum Fault {
     ClaimsBeforeItSettles,
     /// A resent claim takes more tasks.
     ClaimsAnewWhenResent,
-    /// A resent claim gets its tasks queue by queue.
+    /// A resent claim gets its tasks in another order.
     ForgetsTheOrderOfClaims,
     /// Flagged tasks are not counted as discarded.
     DiscardsInSilence,
@@ -283,7 +283,7 @@ impl Dispatch for Faulty {
             let sorts = self.has(Fault::ForgetsTheOrderOfClaims) && request.resent;
             let mut reply = self.inner.claim(request).await?;
             if sorts {
-                reply.claims.sort_by(|a, b| a.task.key.queue.cmp(&b.task.key.queue));
+                reply.claims.sort_by(|a, b| b.task.key.id.cmp(&a.task.key.id));
             }
             if self.has(Fault::DiscardsInSilence) {
                 reply.discarded = 0;

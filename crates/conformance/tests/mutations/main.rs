@@ -114,7 +114,7 @@ faults! {
         "claim::a_resent_claim_gets_the_same_tasks_again",
     ];
     a_store_that_forgets_the_order_of_claims_is_caught: ForgetsTheOrderOfClaims, by model: true, by [
-        "claim::a_resent_claim_keeps_its_order_across_queues",
+        "claim::a_resent_claim_gets_its_tasks_by_demand_and_queue",
     ];
     a_store_that_takes_over_late_is_caught: TakesOverLate, by model: true, by [
         "lease::a_take_over_that_comes_too_late_takes_nothing",

@@ -61,25 +61,25 @@ const fn list(state: State) -> &'static str {
         State::Pending => concat!(
             "SELECT ",
             record_columns!(),
-            " FROM tasks WHERE queue = ?1 AND state = 0 AND state < 2 AND ?2 = 0 AND pos < ?3 AND ?4 = ?4 ORDER BY pos DESC LIMIT ?5"
+            " FROM tasks WHERE queue = ?1 AND at IS NULL AND state = 0 AND ?2 = 0 AND pos < ?3 AND ?4 = ?4 ORDER BY pos DESC LIMIT ?5"
         ),
         // No index: what runs is as many as there are workers. Ordered by claim, which an extended lease keeps.
         State::Active => concat!(
             "SELECT ",
             record_columns!(),
-            " FROM tasks WHERE queue = ?1 AND state = ?2 AND state < 2 AND (started_at < ?3 OR \
-             (started_at = ?3 AND id < ?4)) ORDER BY started_at DESC, id DESC LIMIT ?5"
+            " FROM tasks WHERE queue = ?1 AND at IS NULL AND state = ?2 \
+             AND pos < (SELECT back FROM queues WHERE seq = ?1) AND (started_at < ?3 OR (started_at = ?3 AND id < ?4)) ORDER BY started_at DESC, id DESC LIMIT ?5"
         ),
         State::Scheduled | State::Retry => concat!(
             "SELECT ",
             record_columns!(),
-            " FROM tasks WHERE queue = ?1 AND state = ?2 AND state > 1 AND (at, id) > (?3, ?4) \
+            " FROM tasks WHERE queue = ?1 AND state = ?2 AND at IS NOT NULL AND (at, id) > (?3, ?4) \
              ORDER BY at, id LIMIT ?5"
         ),
         State::Archived | State::Completed => concat!(
             "SELECT ",
             record_columns!(),
-            " FROM tasks WHERE queue = ?1 AND state = ?2 AND state > 1 AND (at, id) < (?3, ?4) \
+            " FROM tasks WHERE queue = ?1 AND state = ?2 AND at IS NOT NULL AND (at, id) < (?3, ?4) \
              ORDER BY at DESC, id DESC LIMIT ?5"
         ),
     }

@@ -3,13 +3,17 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use poolwright_broker::{Claim, ClaimReply, ClaimRequest, LEASE_AHEAD_MAX, Lottery};
-use poolwright_core::{QueueName, State, TaskRecord, Timestamp, Token};
+use poolwright_broker::{Claim, ClaimId, ClaimReply, ClaimRequest, Demand, LEASE_AHEAD_MAX, Lottery};
+use poolwright_core::{QueueName, State, TaskRecord, Timestamp};
 use rusqlite::params;
 
 use crate::rows::{self, Brief, Charges, Stored, claimable_columns, record_columns};
 use crate::steps::{exit, quarantine};
-use crate::work::Work;
+use crate::token::{Parts, secret, token};
+use crate::work::{Ends, Work};
+
+/// Room that is made for the tasks of a demand at once; a pool with more workers makes more when it gets more.
+const SLOTS_LIKELY_MAX: u32 = 64;
 
 /// Serves all demands of a process.
 pub(crate) fn claim(work: &mut Work<'_>, request: &ClaimRequest) -> rusqlite::Result<ClaimReply> {
@@ -20,30 +24,31 @@ pub(crate) fn claim(work: &mut Work<'_>, request: &ClaimRequest) -> rusqlite::Re
             return Ok(reply);
         }
     }
+    let call = Call { secret: secret(work.chance), until: work.now + request.lease, id: request.id };
     let mut lines = Lines::default();
-    for nth in 0..request.demands.len() {
-        serve(work, request, nth, &mut lines, &mut reply)?;
+    for (nth, demand) in request.demands.iter().enumerate() {
+        serve(work, demand, &call, &mut lines, &mut reply)?;
+        lines.mark(work, &call, nth)?;
     }
     Ok(reply)
 }
 
-/// Where in a request a task was claimed, as one number: by which demand, and where in the reply.
-fn place(demand: usize, nth: usize) -> i64 {
-    let [demand, nth] = [demand, nth].map(|number| i64::try_from(number).unwrap_or(0));
-    demand << 24 | (nth & 0x00ff_ffff)
-}
-
-/// The demand out of a [`place`].
-fn demand_of(place: i64) -> usize {
-    usize::try_from(place >> 24).unwrap_or(0)
+/// What all tasks of one claim have in common.
+struct Call {
+    secret: i64,
+    until: Timestamp,
+    id: ClaimId,
 }
 
 /// The front of one queue, read ahead.
-#[derive(Default)]
 struct Line {
     ready: VecDeque<Stored>,
+    /// From this place on nothing was read.
+    from: i64,
     /// Nothing is behind what was read.
     ends: bool,
+    /// The first and the last place that were taken for the present demand, and how many.
+    taken: Option<(i64, i64, usize)>,
 }
 
 /// The fronts of all queues that a request may take from: a handful, so a search is quicker than a hash.
@@ -51,25 +56,60 @@ struct Line {
 struct Lines(Vec<(i64, Line)>);
 
 impl Lines {
-    fn of(&mut self, queue: i64) -> &mut Line {
-        let at = self.0.iter().position(|(seq, _)| *seq == queue).unwrap_or_else(|| {
-            self.0.push((queue, Line::default()));
-            self.0.len() - 1
-        });
-        &mut self.0[at].1
+    fn of(&mut self, work: &mut Work<'_>, queue: i64) -> rusqlite::Result<&mut Line> {
+        let at = match self.0.iter().position(|(seq, _)| *seq == queue) {
+            Some(at) => at,
+            None => {
+                let from = work.ends(queue)?.front;
+                self.0.push((queue, Line { ready: VecDeque::new(), from, ends: false, taken: None }));
+                self.0.len() - 1
+            }
+        };
+        Ok(&mut self.0[at].1)
+    }
+
+    /// Makes active what was taken for a demand: whatever is pending between the first and the last place of a queue, since
+    /// tasks are taken in order. One statement a queue.
+    fn mark(&mut self, work: &mut Work<'_>, call: &Call, demand: usize) -> rusqlite::Result<()> {
+        for (queue, line) in &mut self.0 {
+            let Some((first, last, count)) = line.taken.take() else { continue };
+            let mut statement = work.conn.prepare_cached(
+                "UPDATE tasks SET state = 1, lease = ?4, token = ?5, started_at = ?6, claim = ?7, demand = ?8, \
+                 progress = NULL WHERE queue = ?1 AND at IS NULL AND pos BETWEEN ?2 AND ?3 AND state = 0",
+            )?;
+            let changed = statement.execute(params![
+                *queue,
+                first,
+                last,
+                call.until.as_micros(),
+                call.secret,
+                work.now.as_micros(),
+                call.id.0.cast_signed(),
+                i64::try_from(demand).unwrap_or(i64::MAX),
+            ])?;
+            if changed != count {
+                // Undone as a whole: what is handed out and what is marked must be the same.
+                return Err(rusqlite::Error::StatementChangedRows(changed));
+            }
+            work.claimed_up_to(*queue, last)?;
+            for _ in 0..count {
+                work.moved(*queue, Some(State::Pending), Some(State::Active));
+            }
+        }
+        Ok(())
     }
 }
 
 fn serve(
     work: &mut Work<'_>,
-    request: &ClaimRequest,
-    nth: usize,
+    demand: &Demand,
+    call: &Call,
     lines: &mut Lines,
     reply: &mut ClaimReply,
 ) -> rusqlite::Result<()> {
-    let demand = &request.demands[nth];
     let total: u64 = demand.queues.iter().map(|q| u64::from(q.weight.max(1))).sum();
     let mut lottery = Lottery::new(demand.seed, demand.queues.iter().map(|q| q.weight));
+    reply.claims.reserve(demand.slots.min(SLOTS_LIKELY_MAX) as usize);
     for served in 0..demand.slots {
         let left = u64::from(demand.slots - served);
         let mut found = None;
@@ -82,8 +122,10 @@ fn serve(
             }
         }
         // No queue had one: the remaining slots would find the same.
-        let Some((queue, stored)) = found else { break };
-        let task = take(work, queue, stored, request, place(nth, reply.claims.len()))?;
+        let Some(Stored { seq, mut task, .. }) = found else { break };
+        task.state = State::Active;
+        task.token = Some(token(Parts { seq, secret: call.secret }));
+        (task.lease_until, task.started_at, task.pending_since) = (Some(call.until), Some(work.now), None);
         reply.claims.push(Claim { pool: demand.pool.clone(), task });
     }
     Ok(())
@@ -96,9 +138,9 @@ fn next(
     share: u64,
     lines: &mut Lines,
     discarded: &mut u32,
-) -> rusqlite::Result<Option<(i64, Stored)>> {
+) -> rusqlite::Result<Option<Stored>> {
     let Some(queue) = work.queue(name)?.filter(|queue| !queue.paused) else { return Ok(None) };
-    let line = lines.of(queue.seq);
+    let line = lines.of(work, queue.seq)?;
     loop {
         match line.ready.pop_front() {
             Some(stored) if stored.task.cancel_requested => {
@@ -107,7 +149,11 @@ fn next(
                 // Its follow-up may stand at the end of the line now.
                 line.ends = false;
             }
-            Some(stored) => return Ok(Some((queue.seq, stored))),
+            Some(stored) => {
+                let (first, _, count) = line.taken.unwrap_or((stored.pos, stored.pos, 0));
+                line.taken = Some((first, stored.pos, count + 1));
+                return Ok(Some(stored));
+            }
             None if line.ends => return Ok(None),
             None => read_ahead(work, name, queue.seq, share, line)?,
         }
@@ -125,17 +171,21 @@ fn read_ahead(
     let sql = concat!(
         "SELECT ",
         claimable_columns!(),
-        " FROM tasks WHERE queue = ?1 AND state = 0 AND state < 2 ORDER BY pos LIMIT ?2"
+        " FROM tasks WHERE queue = ?1 AND at IS NULL AND pos >= ?2 AND state = 0 ORDER BY pos LIMIT ?3"
     );
     let mut poisons = Vec::new();
     {
         let mut statement = work.conn.prepare_cached(sql)?;
-        let mut read = statement.query(params![queue, i64::try_from(share).unwrap_or(i64::MAX)])?;
+        let mut read =
+            statement.query(params![queue, line.from, i64::try_from(share).unwrap_or(i64::MAX)])?;
         let mut count = 0;
         while let Some(row) = read.next()? {
             count += 1;
             match rows::claimable(work.conn, row, name) {
-                Ok(stored) => line.ready.push_back(stored),
+                Ok(stored) => {
+                    line.from = stored.pos + 1;
+                    line.ready.push_back(stored);
+                }
                 Err(poison) => poisons.push(poison),
             }
         }
@@ -147,41 +197,6 @@ fn read_ahead(
     Ok(())
 }
 
-fn take(
-    work: &mut Work<'_>,
-    queue: i64,
-    stored: Stored,
-    request: &ClaimRequest,
-    place: i64,
-) -> rusqlite::Result<TaskRecord> {
-    let (token, until) = (Token::fresh(work.chance), work.now + request.lease);
-    work.hot.claim.execute(
-        "UPDATE tasks SET state = 1, at = ?2, token = ?3, started_at = ?4, claim = ?5, claim_place = ?6, \
-         progress = NULL WHERE seq = ?1",
-        params![
-            stored.seq,
-            until.as_micros(),
-            token.to_bytes(),
-            work.now.as_micros(),
-            request.id.0.cast_signed(),
-            place
-        ],
-    )?;
-    work.moved(queue, Some(State::Pending), Some(State::Active));
-    let active = active(stored.task, token, until, work.now);
-    Ok(TaskRecord { pending_since: None, progress: None, ..active })
-}
-
-fn active(task: TaskRecord, token: Token, until: Timestamp, started: Timestamp) -> TaskRecord {
-    TaskRecord {
-        state: State::Active,
-        token: Some(token),
-        lease_until: Some(until),
-        started_at: Some(started),
-        ..task
-    }
-}
-
 fn brief_of(queue: i64, stored: &Stored) -> Brief {
     Brief {
         seq: stored.seq,
@@ -189,7 +204,7 @@ fn brief_of(queue: i64, stored: &Stored) -> Brief {
         state: stored.task.state,
         pos: stored.pos,
         flags: stored.flags,
-        token: stored.task.token,
+        secret: None,
         charges: Charges {
             retried: stored.task.retried,
             deferrals: stored.task.deferrals,
@@ -198,7 +213,7 @@ fn brief_of(queue: i64, stored: &Stored) -> Brief {
     }
 }
 
-/// What this very request got before its reply was lost, in the old order and for the old pools.
+/// What this very request got before its reply was lost: demand by demand, in the order of its queues, for the old pools.
 fn still_held(work: &mut Work<'_>, request: &ClaimRequest) -> rusqlite::Result<Vec<Claim>> {
     let mut names: Vec<&QueueName> =
         request.demands.iter().flat_map(|d| &d.queues).map(|q| &q.queue).collect();
@@ -207,19 +222,22 @@ fn still_held(work: &mut Work<'_>, request: &ClaimRequest) -> rusqlite::Result<V
     let mut held = Vec::new();
     for name in names {
         let Some(queue) = work.queue(name)? else { continue };
+        let Ends { back, .. } = work.ends(queue.seq)?;
         let sql = concat!(
             "SELECT ",
             record_columns!(),
-            ", claim_place FROM tasks WHERE queue = ?1 AND state = 1 AND state < 2 AND claim = ?2"
+            ", demand FROM tasks WHERE queue = ?1 AND at IS NULL AND pos < ?2 AND state = 1 AND claim = ?3"
         );
         let mut statement = work.conn.prepare_cached(sql)?;
-        let mut read = statement.query(params![queue.seq, request.id.0.cast_signed()])?;
+        let mut read = statement.query(params![queue.seq, back, request.id.0.cast_signed()])?;
         while let Some(row) = read.next()? {
-            let place = row.get("claim_place")?;
             // The same request has the same demands. One that was damaged meanwhile is set aside by who takes it over.
-            let demand = request.demands.get(demand_of(place)).or(request.demands.last());
+            let nth = usize::try_from(row.get::<_, i64>("demand")?).unwrap_or(usize::MAX);
+            let demand = request.demands.get(nth).or(request.demands.last());
             if let (Ok(stored), Some(demand)) = (rows::record(work.conn, row, name), demand) {
-                held.push((place, Claim { pool: demand.pool.clone(), task: stored.task }));
+                let nth_queue = demand.queues.iter().position(|drawn| drawn.queue == *name);
+                let claim = Claim { pool: demand.pool.clone(), task: stored.task };
+                held.push(((nth, nth_queue, stored.pos), claim));
             }
         }
     }
@@ -239,15 +257,15 @@ pub(crate) fn take_over(
     let sql = concat!(
         "SELECT ",
         record_columns!(),
-        " FROM tasks WHERE queue = ?1 AND state = 1 AND state < 2 AND at > ?2 AND at <= ?3 ORDER BY at, id LIMIT ?4"
+        " FROM tasks WHERE queue = ?1 AND at IS NULL AND pos < ?2 AND state = 1 AND (lease <= ?3 OR lease > ?4) \
+         ORDER BY lease, id LIMIT ?5"
     );
     let (mut expired, mut poisons) = (Vec::new(), Vec::new());
     let too_far = (work.now + LEASE_AHEAD_MAX).as_micros();
-    // Two ranges of one index; an OR would have it sorted.
-    for (after, until) in [(i64::MIN, work.now.as_micros()), (too_far, i64::MAX)] {
-        let found = u32::try_from(expired.len() + poisons.len()).unwrap_or(limit);
+    let Ends { back, .. } = work.ends(queue)?;
+    {
         let mut statement = work.conn.prepare_cached(sql)?;
-        let mut read = statement.query(params![queue, after, until, limit - found])?;
+        let mut read = statement.query(params![queue, back, work.now.as_micros(), too_far, limit])?;
         while let Some(row) = read.next()? {
             match rows::record(work.conn, row, name) {
                 Ok(stored) => expired.push(stored),
@@ -258,13 +276,14 @@ pub(crate) fn take_over(
     for poison in &poisons {
         quarantine::set_aside(work, poison)?;
     }
-    let until = work.now + lease;
+    let (until, secret) = (work.now + lease, secret(work.chance));
     let mut taken = Vec::new();
     for Stored { seq, task, .. } in expired {
-        let token = Token::fresh(work.chance);
-        let mut statement =
-            work.conn.prepare_cached("UPDATE tasks SET at = ?2, token = ?3, claim = NULL WHERE seq = ?1")?;
-        statement.execute(params![seq, until.as_micros(), token.to_bytes()])?;
+        let mut statement = work
+            .conn
+            .prepare_cached("UPDATE tasks SET lease = ?2, token = ?3, claim = NULL WHERE seq = ?1")?;
+        statement.execute(params![seq, until.as_micros(), secret])?;
+        let token = token(Parts { seq, secret });
         taken.push(TaskRecord { token: Some(token), lease_until: Some(until), ..task });
     }
     Ok(taken)

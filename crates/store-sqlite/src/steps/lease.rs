@@ -9,20 +9,21 @@ use rusqlite::{OptionalExtension, params};
 
 use crate::error::Fault;
 use crate::rows::{self, flag};
+use crate::token::{Parts, parts};
 use crate::work::Work;
 
 /// Makes the lease last so long from now.
 pub(crate) fn extend(work: &mut Work<'_>, held: &Held, lease: Duration) -> rusqlite::Result<Extension> {
     let Some(queue) = work.queue(&held.key.queue)? else { return Ok(Extension::Lost) };
-    let until = work.now + lease;
+    let (until, Parts { seq, secret }) = (work.now + lease, parts(held.token));
     let mut statement = work.conn.prepare_cached(
-        "UPDATE tasks SET at = ?4 WHERE id = ?2 AND queue = ?1 AND state = 1 AND token = ?3 RETURNING flags",
+        "UPDATE tasks SET lease = ?5 WHERE seq = ?1 AND token = ?2 AND state = 1 AND id = ?3 AND queue = ?4 \
+         RETURNING flags",
     )?;
     let flags = statement
-        .query_row(
-            params![queue.seq, held.key.id.as_str(), held.token.to_bytes(), until.as_micros()],
-            |row| row.get::<_, i64>(0),
-        )
+        .query_row(params![seq, secret, held.key.id.as_str(), queue.seq, until.as_micros()], |row| {
+            row.get::<_, i64>(0)
+        })
         .optional()?;
     Ok(match flags {
         Some(flags) if flags & flag::CANCEL != 0 => Extension::Cancelled(until),

@@ -1,12 +1,13 @@
 //! What people do to tasks by hand. Nothing here is counted, and nothing here touches a running task but its flag.
 
 use poolwright_broker::{Bulk, BulkAction, CancelOutcome, Error};
-use poolwright_core::{Class, State, TaskKey, Token, When};
+use poolwright_core::{Class, State, TaskKey, When};
 use rusqlite::params;
 
 use crate::error::Fault;
 use crate::rows::{self, Brief, Charges, INLINE_BYTES_MAX, brief_columns, flag};
 use crate::steps::{exit, follow, settle, store};
+use crate::token::secret;
 use crate::work::{Work, code};
 
 /// Tasks in one bulk step at most: about a tenth of a second of the writer.
@@ -104,10 +105,10 @@ fn put_away(work: &mut Work<'_>, task: &Brief, reason: &str) -> rusqlite::Result
     }
     settle::archive(work, task, Class::Operator, reason)?;
     // A token of its own, so that the dead letter of this end is not taken for that of an earlier one.
-    let token = Token::fresh(work.chance);
+    let secret = secret(work.chance);
     let mut statement =
         work.conn.prepare_cached("UPDATE tasks SET token = ?2, flags = flags & ~?3 WHERE seq = ?1")?;
-    statement.execute(params![task.seq, token.to_bytes(), flag::FOLLOW_UP])?;
+    statement.execute([task.seq, secret, flag::FOLLOW_UP])?;
     work.moved(task.queue, Some(task.state), Some(State::Archived));
     Ok(())
 }
@@ -146,12 +147,12 @@ fn first(work: &Work<'_>, queue: i64, state: State, limit: u32) -> rusqlite::Res
         State::Pending => concat!(
             "SELECT ",
             brief_columns!(),
-            " FROM tasks WHERE queue = ?1 AND state = 0 AND state < 2 AND ?2 = 0 ORDER BY pos LIMIT ?3"
+            " FROM tasks WHERE queue = ?1 AND at IS NULL AND state = 0 AND ?2 = 0 ORDER BY pos LIMIT ?3"
         ),
         _ => concat!(
             "SELECT ",
             brief_columns!(),
-            " FROM tasks WHERE queue = ?1 AND state = ?2 AND state > 1 ORDER BY at, id LIMIT ?3"
+            " FROM tasks WHERE queue = ?1 AND state = ?2 AND at IS NOT NULL ORDER BY at, id LIMIT ?3"
         ),
     };
     let mut statement = work.conn.prepare_cached(sql)?;

@@ -27,10 +27,10 @@ pub(crate) fn promote_due(
 /// The due tasks of both states, merged: earliest first, and by id where the times are equal.
 const DUE: &str = "SELECT seq, state FROM ( \
      SELECT * FROM (SELECT seq, state, at, id FROM tasks \
-         WHERE queue = ?1 AND state = 2 AND state > 1 AND at <= ?2 ORDER BY at, id LIMIT ?3) \
+         WHERE queue = ?1 AND state = 2 AND at <= ?2 ORDER BY at, id LIMIT ?3) \
      UNION ALL \
      SELECT * FROM (SELECT seq, state, at, id FROM tasks \
-         WHERE queue = ?1 AND state = 3 AND state > 1 AND at <= ?2 ORDER BY at, id LIMIT ?3)) \
+         WHERE queue = ?1 AND state = 3 AND at <= ?2 ORDER BY at, id LIMIT ?3)) \
      ORDER BY at, id LIMIT ?3";
 
 fn promote(work: &mut Work<'_>, queue: i64, limit: u32) -> rusqlite::Result<u32> {
@@ -57,7 +57,7 @@ fn due(work: &Work<'_>, queue: i64, limit: u32) -> rusqlite::Result<Vec<(i64, St
 fn next_due(work: &Work<'_>, queue: i64, state: State) -> rusqlite::Result<Option<Timestamp>> {
     let mut statement = work
         .conn
-        .prepare_cached("SELECT min(at) FROM tasks WHERE queue = ?1 AND state = ?2 AND state > 1")?;
+        .prepare_cached("SELECT min(at) FROM tasks WHERE queue = ?1 AND state = ?2 AND at IS NOT NULL")?;
     let due: Option<i64> = statement.query_row([queue, code(state)], |row| row.get(0))?;
     Ok(due.map(Timestamp::from_micros))
 }

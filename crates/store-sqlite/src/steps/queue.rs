@@ -76,9 +76,9 @@ pub(crate) fn clear_removed(work: &mut Work<'_>) -> rusqlite::Result<bool> {
     let sql = concat!(
         "SELECT ",
         brief_columns!(),
-        " FROM tasks WHERE queue = ?1 AND state < 2 UNION ALL SELECT ",
+        " FROM tasks WHERE queue = ?1 AND at IS NULL UNION ALL SELECT ",
         brief_columns!(),
-        " FROM tasks WHERE queue = ?1 AND state > 1 LIMIT ?2"
+        " FROM tasks WHERE queue = ?1 AND at IS NOT NULL LIMIT ?2"
     );
     let tasks: Vec<_> = work
         .conn

@@ -3,7 +3,7 @@
 use poolwright_broker::Reconciled;
 use poolwright_core::QueueName;
 
-use crate::work::Work;
+use crate::work::{Ends, Work};
 
 /// Entries that one reconciliation removes of each kind, so that it holds the file for a moment only.
 const MENDED_MAX: i64 = 1_000;
@@ -15,6 +15,7 @@ pub(crate) fn reconcile(work: &mut Work<'_>, queues: &[QueueName]) -> rusqlite::
         let Some(queue) = work.queue(name)? else { continue };
         mended.locks += locks(work, queue.seq)?;
         mended.leaseless += leaseless(work, queue.seq)?;
+        front(work, name, queue.seq)?;
     }
     Ok(mended)
 }
@@ -36,9 +37,26 @@ fn locks(work: &Work<'_>, queue: i64) -> rusqlite::Result<u64> {
 }
 
 /// An active task that nobody can hold: its lease ends now, so whoever looks for expired ones finds it.
-fn leaseless(work: &Work<'_>, queue: i64) -> rusqlite::Result<u64> {
+fn leaseless(work: &mut Work<'_>, queue: i64) -> rusqlite::Result<u64> {
+    let Ends { back, .. } = work.ends(queue)?;
     let mut statement = work.conn.prepare_cached(
-        "UPDATE tasks SET at = ?2 WHERE queue = ?1 AND state = 1 AND state < 2 AND token IS NULL AND at > ?2",
+        "UPDATE tasks SET lease = ?2 WHERE queue = ?1 AND at IS NULL AND pos < ?3 AND state = 1 AND token IS NULL \
+         AND lease > ?2",
     )?;
-    Ok(statement.execute([queue, work.now.as_micros()])? as u64)
+    Ok(statement.execute([queue, work.now.as_micros(), back])? as u64)
+}
+
+/// A pending task before the front of its queue would never be claimed: the front goes back to it.
+fn front(work: &mut Work<'_>, name: &QueueName, queue: i64) -> rusqlite::Result<()> {
+    let Ends { front, .. } = work.ends(queue)?;
+    let mut statement = work.conn.prepare_cached(
+        "SELECT min(pos) FROM tasks WHERE queue = ?1 AND at IS NULL AND pos < ?2 AND state = 0",
+    )?;
+    let before: Option<i64> = statement.query_row([queue, front], |row| row.get(0))?;
+    if let Some(place) = before {
+        tracing::warn!(queue = %name, "pending tasks stood before the front of their queue, which was moved back");
+        work.returned(queue, place)?;
+        work.stir(queue);
+    }
+    Ok(())
 }

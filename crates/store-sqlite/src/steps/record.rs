@@ -18,7 +18,7 @@ pub(crate) fn want(work: &Work<'_>, seq: i64) -> rusqlite::Result<()> {
 pub(crate) fn mark_recorded(work: &mut Work<'_>, held: &Held) -> rusqlite::Result<()> {
     let Some(queue) = work.queue(&held.key.queue)? else { return Ok(()) };
     let found = rows::find(work.conn, queue.seq, &held.key.id)?;
-    let Some(task) = found.filter(|task| task.has(flag::UNRECORDED) && task.token == Some(held.token)) else {
+    let Some(task) = found.filter(|task| task.has(flag::UNRECORDED) && task.knows(held.token)) else {
         return Ok(());
     };
     forget(work, task.seq)?;

@@ -8,6 +8,7 @@ use rusqlite::params;
 
 use crate::rows::{self, Brief, Charges, flag};
 use crate::steps::{exit, queue, record};
+use crate::token::{Parts, parts};
 use crate::work::{Work, code};
 
 /// One attempt, one outcome.
@@ -28,7 +29,7 @@ pub(crate) fn settle(
     let Some(task) = rows::find(work.conn, queue.seq, &held.key.id)? else { return Ok(Err(not_found())) };
     if !task.is_held_by(held.token) {
         // A settlement that was done before and comes again is answered by what the record shows.
-        let again = task.state != State::Active && task.token == Some(held.token);
+        let again = task.state != State::Active && task.knows(held.token);
         let lost = Error::LeaseLost { key: held.key.clone() };
         return Ok(if again { Ok(Settled { state: Some(task.state), at }) } else { Err(lost) });
     }
@@ -39,9 +40,10 @@ pub(crate) fn settle(
 
 /// The usual end in one statement: a held task without lock, index entries, follow-up or large payload is gone.
 fn complete_plain(work: &mut Work<'_>, queue: i64, held: &Held) -> rusqlite::Result<bool> {
+    let Parts { seq, secret } = parts(held.token);
     let gone = work.hot.complete.execute(
-        "DELETE FROM tasks WHERE id = ?2 AND queue = ?1 AND state = 1 AND token = ?3 AND flags = 0",
-        params![queue, held.key.id.as_str(), held.token.to_bytes()],
+        "DELETE FROM tasks WHERE seq = ?1 AND token = ?2 AND state = 1 AND flags = 0 AND id = ?3 AND queue = ?4",
+        params![seq, secret, held.key.id.as_str(), queue],
     )? == 1;
     if gone {
         work.moved(queue, Some(State::Active), None);
@@ -70,7 +72,7 @@ fn obey(work: &mut Work<'_>, task: &Brief, settlement: &Settlement) -> rusqlite:
             if exit::finish(work, task, State::Completed)? {
                 let expires = work.now + *retain_for;
                 let mut statement = work.conn.prepare_cached(
-                    "UPDATE tasks SET state = 5, at = ?2, flags = flags & ~?3, since = ?4, \
+                    "UPDATE tasks SET state = 5, at = ?2, lease = NULL, flags = flags & ~?3, since = ?4, \
                      result = coalesce(?5, result) WHERE seq = ?1",
                 )?;
                 let (at, now) = (expires.as_micros(), work.now.as_micros());
@@ -114,7 +116,7 @@ fn retry(work: &mut Work<'_>, task: &Brief, settlement: &Settlement) -> rusqlite
     };
     exit::unlist(work, task)?;
     let mut statement = work.conn.prepare_cached(
-        "UPDATE tasks SET state = ?2, at = ?3, pos = ?4, since = ?5, charges = ?6, flags = flags & ~?7, \
+        "UPDATE tasks SET state = ?2, at = ?3, lease = NULL, pos = ?4, since = ?5, charges = ?6, flags = flags & ~?7, \
          failure = ?8 WHERE seq = ?1",
     )?;
     statement.execute(params![
@@ -144,7 +146,7 @@ fn charged(charges: Charges, charge: Charge) -> Charges {
 /// Writes what an archived record shows. Its lock was freed and its state counted by the caller.
 pub(crate) fn archive(work: &Work<'_>, task: &Brief, class: Class, error: &str) -> rusqlite::Result<()> {
     let mut statement = work.conn.prepare_cached(
-        "UPDATE tasks SET state = 4, at = ?2, flags = flags & ~?3 | ?4, failure = ?5 WHERE seq = ?1",
+        "UPDATE tasks SET state = 4, at = ?2, lease = NULL, flags = flags & ~?3 | ?4, failure = ?5 WHERE seq = ?1",
     )?;
     let (now, gone) = (work.now.as_micros(), flag::LOCK | flag::CANCEL);
     statement.execute(params![task.seq, now, gone, flag::UNRECORDED, failure(class, error, work.now)])?;
@@ -160,8 +162,10 @@ fn failure(class: Class, error: &str, at: Timestamp) -> String {
 /// Back to where it was, as if it had not been claimed.
 fn release(work: &mut Work<'_>, task: &Brief) -> rusqlite::Result<State> {
     exit::unlist(work, task)?;
-    let mut statement = work.conn.prepare_cached("UPDATE tasks SET state = 0, at = NULL WHERE seq = ?1")?;
+    let mut statement =
+        work.conn.prepare_cached("UPDATE tasks SET state = 0, lease = NULL WHERE seq = ?1")?;
     statement.execute([task.seq])?;
+    work.returned(task.queue, task.pos)?;
     work.moved(task.queue, Some(State::Active), Some(State::Pending));
     Ok(State::Pending)
 }

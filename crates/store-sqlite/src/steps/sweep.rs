@@ -45,7 +45,7 @@ fn expired(work: &Work<'_>, queue: i64, budget: u64) -> rusqlite::Result<Vec<Bri
     let sql = concat!(
         "SELECT ",
         brief_columns!(),
-        " FROM tasks WHERE queue = ?1 AND state = 5 AND state > 1 AND at <= ?2 ORDER BY at, id LIMIT ?3"
+        " FROM tasks WHERE queue = ?1 AND state = 5 AND at <= ?2 ORDER BY at, id LIMIT ?3"
     );
     let mut statement = work.conn.prepare_cached(sql)?;
     let limit = i64::try_from(budget + 1).unwrap_or(i64::MAX);
@@ -63,7 +63,7 @@ fn beyond(work: &Work<'_>, queue: i64, limits: &ArchiveLimits, budget: u64) -> r
     let sql = concat!(
         "SELECT ",
         brief_columns!(),
-        " FROM tasks WHERE queue = ?1 AND state = 4 AND state > 1 AND at <= max(?2, ?3) \
+        " FROM tasks WHERE queue = ?1 AND state = 4 AND at <= max(?2, ?3) \
          AND (at <= ?2 OR (at, id) <= (?3, ?4)) AND flags & ?5 = 0 ORDER BY at, id LIMIT ?6"
     );
     let mut statement = work.conn.prepare_cached(sql)?;
@@ -79,7 +79,7 @@ fn excess(work: &Work<'_>, queue: i64, limits: &ArchiveLimits) -> rusqlite::Resu
         return Ok(None);
     }
     let mut statement = work.conn.prepare_cached(
-        "SELECT at, id FROM tasks WHERE queue = ?1 AND state = 4 AND state > 1 \
+        "SELECT at, id FROM tasks WHERE queue = ?1 AND state = 4 AND at IS NOT NULL \
          ORDER BY at DESC, id DESC LIMIT 1 OFFSET ?2",
     )?;
     let keep = i64::try_from(limits.tasks_max).unwrap_or(i64::MAX);
