@@ -12,19 +12,23 @@
 //! Invariant: a call is answered after its transaction is committed or undone, never before; a group that fails is
 //! undone and tried again in halves, so that only the guilty call answers with the failure.
 
+mod submission;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use poolwright_broker::Error;
-use poolwright_core::{Chance, Clock};
+use poolwright_core::{Chance, Clock, NewTask};
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
+use crate::anchor::Anchor;
 use crate::bells::Bells;
 use crate::checkpoint::Checkpoints;
 use crate::error::{Fault, meaning};
 use crate::thread::Thread;
 use crate::work::{Known, Woken, Work};
+use submission::{Outcomes, Submission};
 
 /// Calls that may wait for the writer. When it is full, callers wait in their `send`: that is the back pressure.
 const INBOX_CALLS_MAX: usize = 1_024;
@@ -40,7 +44,48 @@ const CROWD_CALLS_MIN: usize = 4;
 const YIELDS_MAX: u32 = 256;
 
 /// A call on its way through the writer.
-trait Call: Send {
+enum Call {
+    /// It enqueues, and nothing else.
+    Submission(Submission),
+    Other(Box<dyn Job>),
+}
+
+impl Call {
+    fn weight(&self) -> usize {
+        match self {
+            Self::Submission(submission) => submission.weight,
+            Self::Other(job) => job.weight(),
+        }
+    }
+
+    fn is_wanted(&self) -> bool {
+        match self {
+            Self::Submission(submission) => submission.is_wanted(),
+            Self::Other(job) => job.is_wanted(),
+        }
+    }
+
+    fn answer(&mut self, failure: Option<&Error>) {
+        match self {
+            Self::Submission(submission) => submission.answer(failure),
+            Self::Other(job) => job.answer(failure),
+        }
+    }
+
+    const fn is_submission(&self) -> bool {
+        matches!(self, Self::Submission(_))
+    }
+
+    const fn as_submission(&mut self) -> Option<&mut Submission> {
+        match self {
+            Self::Submission(submission) => Some(submission),
+            Self::Other(_) => None,
+        }
+    }
+}
+
+/// Any other call.
+trait Job: Send {
     /// About how many tasks it touches.
     fn weight(&self) -> usize;
     /// Its caller has not gone away.
@@ -51,7 +96,7 @@ trait Call: Send {
     fn answer(&mut self, failure: Option<&Error>);
 }
 
-/// A call made of a closure.
+/// A job made of a closure.
 struct Step<T, F> {
     weight: usize,
     step: F,
@@ -59,7 +104,7 @@ struct Step<T, F> {
     reply: Option<oneshot::Sender<Result<T, Error>>>,
 }
 
-impl<T, F> Call for Step<T, F>
+impl<T, F> Job for Step<T, F>
 where
     T: Send,
     F: FnMut(&mut Work<'_>) -> Result<T, Fault> + Send,
@@ -93,7 +138,7 @@ where
 }
 
 enum Message {
-    Call(Box<dyn Call>),
+    Call(Call),
     Close,
 }
 
@@ -121,9 +166,26 @@ impl Writer {
         F: FnMut(&mut Work<'_>) -> Result<T, Fault> + Send + 'static,
     {
         let (reply, answer) = oneshot::channel();
-        let call = Step { weight, step, outcome: None, reply: Some(reply) };
-        self.inbox.send(Message::Call(Box::new(call))).await.map_err(|_| closed())?;
+        let job = Step { weight, step, outcome: None, reply: Some(reply) };
+        self.send(Call::Other(Box::new(job))).await?;
         answer.await.unwrap_or_else(|_| Err(closed()))
+    }
+
+    /// Enqueues tasks in a transaction, together with whatever else waits. Refused while the file is not where it was.
+    pub(crate) async fn submit(
+        &self,
+        tasks: Vec<NewTask>,
+        weight: usize,
+        anchor: Arc<Anchor>,
+    ) -> Result<Outcomes, Error> {
+        let (reply, answer) = oneshot::channel();
+        self.send(Call::Submission(Submission { tasks, weight, anchor, outcome: None, reply: Some(reply) }))
+            .await?;
+        answer.await.unwrap_or_else(|_| Err(closed()))
+    }
+
+    async fn send(&self, call: Call) -> Result<(), Error> {
+        self.inbox.send(Message::Call(call)).await.map_err(|_| closed())
     }
 
     /// Ends the thread after all calls that were sent before. Safe to call twice.
@@ -184,7 +246,7 @@ impl Desk {
     }
 
     /// Commits the group, or the part of it that can be, and answers every call.
-    fn commit(&mut self, group: &mut [Box<dyn Call>]) {
+    fn commit(&mut self, group: &mut [Call]) {
         if group.is_empty() {
             return;
         }
@@ -207,7 +269,7 @@ impl Desk {
     }
 
     /// One transaction. Undone when anything in it fails.
-    fn attempt(&mut self, group: &mut [Box<dyn Call>]) -> Result<Vec<Woken>, Failure> {
+    fn attempt(&mut self, group: &mut [Call]) -> Result<Vec<Woken>, Failure> {
         if let Err(error) = self.run("BEGIN IMMEDIATE") {
             return Err(Failure { error: meaning(&error, &self.file), divisible: false });
         }
@@ -231,10 +293,13 @@ impl Desk {
         Err(Failure { error, divisible: true })
     }
 
-    fn transact(&mut self, group: &mut [Box<dyn Call>]) -> rusqlite::Result<Vec<Woken>> {
+    fn transact(&mut self, group: &mut [Call]) -> rusqlite::Result<Vec<Woken>> {
         let mut work = Work::begin(&self.conn, &self.chance, &mut self.known, self.clock.now())?;
-        for call in group {
-            call.run(&mut work)?;
+        for calls in group.chunk_by_mut(|a, b| a.is_submission() && b.is_submission()) {
+            match calls {
+                [Call::Other(job)] => job.run(&mut work)?,
+                submissions => submission::run(submissions, &mut work)?,
+            }
         }
         let woken = work.finish()?;
         self.run("COMMIT")?;
@@ -261,7 +326,7 @@ impl Desk {
 fn gather(
     first: Message,
     calls: &mut mpsc::Receiver<Message>,
-    group: &mut Vec<Box<dyn Call>>,
+    group: &mut Vec<Call>,
     expected: usize,
 ) -> bool {
     let mut weight = 0;

@@ -11,14 +11,14 @@ use crate::work::Work;
 type Outcome = Result<Enqueued, Error>;
 
 /// One outcome each, in order. A refused task leaves no trace.
-pub(crate) fn enqueue(work: &mut Work<'_>, tasks: &[NewTask]) -> rusqlite::Result<Vec<Outcome>> {
+pub(crate) fn enqueue(work: &mut Work<'_>, tasks: &[&NewTask]) -> rusqlite::Result<Vec<Outcome>> {
     let mut outcomes = Vec::with_capacity(tasks.len());
     let mut rest = tasks;
     while !rest.is_empty() {
-        let together = rest.get(..ROWS_AT_ONCE).filter(|tasks| tasks.iter().all(is_plain));
+        let together = rest.get(..ROWS_AT_ONCE).filter(|tasks| tasks.iter().all(|task| is_plain(task)));
         match together {
             Some(plain) => many(work, plain, &mut outcomes)?,
-            None => outcomes.push(one(work, &rest[0])?),
+            None => outcomes.push(one(work, rest[0])?),
         }
         rest = &tasks[outcomes.len()..];
     }
@@ -30,9 +30,9 @@ fn is_plain(task: &NewTask) -> bool {
     task.unique.is_none() && task.on_conflict == OnConflict::Reject
 }
 
-fn many(work: &mut Work<'_>, tasks: &[NewTask], outcomes: &mut Vec<Outcome>) -> rusqlite::Result<()> {
+fn many(work: &mut Work<'_>, tasks: &[&NewTask], outcomes: &mut Vec<Outcome>) -> rusqlite::Result<()> {
     let mut rows = Vec::with_capacity(tasks.len());
-    for task in tasks {
+    for &task in tasks {
         rows.push((work.queue_or_new(&task.key.queue)?.seq, task));
     }
     for (state, (queue, task)) in store::insert_many(work, &rows)?.into_iter().zip(&rows) {

@@ -63,7 +63,7 @@ impl Table {
         ] {
             for _ in 0..size {
                 let task = table.task(when);
-                table.work(|work| enqueue::enqueue(work, &[task]).unwrap());
+                table.work(|work| enqueue::enqueue(work, &[&task]).unwrap());
                 if let Some(settlement) = &settlement {
                     let running = table.claim(1).remove(0);
                     table.settle(&running, settlement.clone());
@@ -126,7 +126,7 @@ type Costs = Vec<(&'static str, u64)>;
 fn costs_of_work(table: &mut Table) -> Costs {
     let enqueue = table.cost(|t| {
         let task = t.task(When::Now);
-        t.work(|work| enqueue::enqueue(work, &[task]).unwrap());
+        t.work(|work| enqueue::enqueue(work, &[&task]).unwrap());
     });
     let complete = table.cost(|t| {
         let task = t.claim(1).remove(0);

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use poolwright_core::Clock;
+use poolwright_broker::How;
 use poolwright_core::clock::SystemClock;
+use poolwright_core::{Clock, QueueName, TaskId, TypeName};
 use rusqlite::Connection;
 
 use super::*;
@@ -143,4 +144,60 @@ async fn what_was_sent_before_the_end_is_done_and_what_comes_after_is_refused() 
     assert!(late.unwrap_err().to_string().contains("the store is closed"));
     stand.writer.close().await;
     assert_eq!(stand.said(), ["a"]);
+}
+
+fn new_task(id: &str) -> NewTask {
+    let (queue, id) = (QueueName::new("q").unwrap(), TaskId::new(id).unwrap());
+    NewTask::new(queue, id, TypeName::new("x:y").unwrap(), "p")
+}
+
+impl Stand {
+    async fn submit(&self, ids: &[&str]) -> Result<Vec<Result<How, Error>>, Error> {
+        let anchor = Arc::new(Anchor::at(&self.dir.path().join("tasks.db"), SystemClock.now()));
+        let tasks: Vec<_> = ids.iter().map(|id| new_task(id)).collect();
+        let outcomes = self.writer.submit(tasks, ids.len(), anchor).await?;
+        Ok(outcomes.into_iter().map(|outcome| outcome.map(|stored| stored.how)).collect())
+    }
+}
+
+#[tokio::test]
+async fn submissions_that_run_as_one_have_their_own_outcomes() {
+    let stand = Stand::new();
+    let calls =
+        async { tokio::join!(stand.submit(&["a", "b"]), stand.submit(&["b", "c"]), stand.submit(&["d"])) };
+    let (first, second, third) = together(&stand, calls).await;
+    assert_eq!(first, Ok(vec![Ok(How::Stored); 2]));
+    let taken = Error::DuplicateId { key: new_task("b").key, state: poolwright_core::State::Pending };
+    assert_eq!(second, Ok(vec![Err(taken), Ok(How::Stored)]));
+    assert_eq!(third, Ok(vec![Ok(How::Stored)]));
+}
+
+#[tokio::test]
+async fn submissions_are_stored_although_a_call_between_them_fails() {
+    let stand = Stand::new();
+    let calls =
+        async { tokio::join!(stand.submit(&["a"]), stand.say("forbidden"), stand.submit(&["a", "b"])) };
+    let (first, forbidden, second) = together(&stand, calls).await;
+    assert_eq!(first, Ok(vec![Ok(How::Stored)]));
+    assert!(forbidden.is_err());
+    let second = second.unwrap();
+    assert!(second[0].is_err() && second[1] == Ok(How::Stored), "{second:?}");
+}
+
+#[tokio::test]
+async fn a_submission_to_a_file_that_is_gone_is_refused_and_others_beside_it_are_not() {
+    let stand = Stand::new();
+    let elsewhere = tempfile::NamedTempFile::new().unwrap();
+    let lost = Arc::new(Anchor::at(elsewhere.path(), SystemClock.now()));
+    drop(elsewhere);
+    lost.check(SystemClock.now()).unwrap_err();
+    let calls = async {
+        tokio::join!(
+            stand.submit(&["a"]),
+            stand.writer.submit(vec![new_task("b")], 1, lost),
+            stand.submit(&["c"])
+        )
+    };
+    let (a, b, c) = together(&stand, calls).await;
+    assert!(a.is_ok() && b.is_err() && c.is_ok(), "{b:?}");
 }
