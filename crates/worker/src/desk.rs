@@ -12,11 +12,15 @@
 //! A second call may be on its way while the store works on the first, when it has enough to say, and what a call brought is
 //! acted upon once the next is on its way: store and worker do not wait for each other.
 //!
+//! What the store refuses, each for itself, is laid aside and said again from time to time: nothing waits with it.
+//!
 //! A store that is away loses nothing: results are kept here, the keeper keeps their leases, and a claim whose reply was lost
 //! is asked again under its own id until it is answered, with its permits kept.
 //!
 //! Invariant: a result is dropped only when the store said that its lease is lost or its task is gone, or when the worker
 //! ends. Every task that a claim may bring has its permit already.
+
+mod refused;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -27,11 +31,13 @@ use std::time::Duration;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{StreamExt, poll};
 use poolwright_broker::{ClaimReply, Error, Exchanged};
+use tokio::task::coop::consume_budget;
 use tokio::time::sleep;
 
-use crate::pool::{self, Asked, KnownEmpty, Taken};
+use crate::pool::{self, Asked, Known, Taken};
 use crate::settle::{self, Ended, Open};
 use crate::site::Site;
+use refused::Refused;
 
 /// The most settlements in one call.
 const BATCH_MAX: usize = 512;
@@ -50,12 +56,14 @@ struct Desk {
     left: VecDeque<Call>,
     /// Why the last of them failed; nothing is sent before a pause.
     trouble: Option<Error>,
+    /// Results that were refused.
+    refused: Refused,
     /// What the last answers brought, not acted upon.
     news: Vec<News>,
     /// Claims that are under way.
     asking: usize,
     /// What each pool knows of its queues.
-    known_empty: Vec<KnownEmpty>,
+    known: Vec<Known>,
     /// The server does not drain: there may be another claim.
     claims: bool,
 }
@@ -67,6 +75,8 @@ struct Call {
     results: Vec<Open>,
     /// A claim that is not answered.
     asked: Option<Asked>,
+    /// It says nothing but what was refused before.
+    is_again: bool,
 }
 
 /// What came of a call.
@@ -95,6 +105,9 @@ pub(crate) async fn run(site: Arc<Site>) {
     let mut backoff = site.backoff();
     let mut calls = FuturesUnordered::new();
     loop {
+        // A store that answers at once would leave no turn for the other loops.
+        consume_budget().await;
+        desk.refused.look().await;
         while let Some(call) = desk.next(calls.len()) {
             calls.push(say(&site, call));
         }
@@ -129,9 +142,9 @@ pub(crate) async fn run(site: Arc<Site>) {
 
 impl Desk {
     fn new(site: Arc<Site>) -> Self {
-        let known_empty = vec![None; site.pools.len()];
+        let (known, refused) = (vec![Known::default(); site.pools.len()], Refused::new(site.backoff()));
         let (left, news) = (VecDeque::new(), Vec::new());
-        Self { left, trouble: None, news, asking: 0, known_empty, claims: true, site }
+        Self { left, trouble: None, refused, news, asking: 0, known, claims: true, site }
     }
 
     /// One more call may be sent, if there is enough to say.
@@ -147,7 +160,13 @@ impl Desk {
 
     /// The next call, if there is something to say that does not wait for those under way.
     fn next(&mut self, under_way: usize) -> Option<Call> {
-        if !self.may_send(under_way) || under_way > 0 && self.site.desk.len() < self.enough() {
+        if !self.may_send(under_way) {
+            return None;
+        }
+        if let Some(results) = self.refused.take_due(BATCH_MAX) {
+            return Some(Call { results, asked: None, is_again: true });
+        }
+        if under_way > 0 && self.site.desk.len() < self.enough() {
             return None;
         }
         self.end_claims_if_draining();
@@ -155,7 +174,7 @@ impl Desk {
         let items = self.site.desk.take(BATCH_MAX.saturating_sub(call.results.len()));
         call.results.extend(items.into_iter().map(|item| Open::new(&self.site, item)));
         if call.asked.is_none() && self.claims {
-            call.asked = pool::ask(&self.site, &self.known_empty, &mut call.results);
+            call.asked = pool::ask(&self.site, &mut self.known, &mut call.results);
         }
         self.asking += usize::from(call.asked.is_some());
         (!call.results.is_empty() || call.asked.is_some()).then_some(call)
@@ -189,14 +208,17 @@ impl Desk {
     fn receive(&mut self, answer: Answer) -> bool {
         let Answer { left, asked, ended, brought, done } = answer;
         self.asking -= usize::from(asked);
-        let taken =
-            brought.map(|(asked, reply)| pool::sort(&self.site, asked.asks, reply, &mut self.known_empty));
+        let taken = brought.map(|(asked, reply)| pool::sort(&self.site, asked, reply, &mut self.known));
         self.news.push(News { ended, taken: taken.unwrap_or_default() });
-        if !left.results.is_empty() || left.asked.is_some() {
-            self.left.push_back(left);
+        let Call { results, asked, is_again } = left;
+        let (refused, results): (Vec<_>, Vec<_>) = results.into_iter().partition(|open| open.was_refused);
+        self.refused.keep(refused, is_again);
+        let is_left = !results.is_empty() || asked.is_some();
+        if is_left {
+            self.left.push_back(Call { results, asked, is_again: false });
         }
         let Err(error) = done else { return true };
-        self.trouble = Some(error);
+        self.trouble = is_left.then_some(error).or_else(|| self.trouble.take());
         false
     }
 
@@ -214,12 +236,15 @@ impl Desk {
     }
 
     /// Waits for something to do. False when the worker has ended.
-    async fn wait(&self) -> bool {
+    async fn wait(&mut self) -> bool {
         let may_claim = self.site.claiming.load(Ordering::Acquire);
         tokio::select! {
+            // What comes at the very end is stored before the end is seen.
+            biased;
             () = self.site.desk.has(1) => true,
             () = self.site.look.notified(), if may_claim => true,
             () = self.site.stops.draining.cancelled(), if may_claim => true,
+            () = self.refused.due() => true,
             () = self.site.stops.ending.cancelled() => false,
         }
     }
@@ -236,7 +261,7 @@ impl Desk {
         tokio::select! {
             () = sleep(length) => true,
             () = enough.cancelled(), if !asked.is_empty() => true,
-            // What was refused may be the fault of what is in it: newcomers do not wait with it.
+            // A claim was refused: results do not wait with it.
             () = self.site.desk.has(1), if !error.is_retryable() => true,
             () = stops.ending.cancelled() => false,
         }
@@ -256,8 +281,8 @@ async fn say(site: &Site, call: Call) -> Answer {
 impl Answer {
     /// False where there are not both, or they have to be said apart.
     async fn fused(&mut self, site: &Site) -> bool {
-        let Call { results, asked: Some(asked) } = &mut self.left else { return false };
-        if results.is_empty() || results.iter().any(|open| open.was_refused) {
+        let Call { results, asked: Some(asked), .. } = &mut self.left else { return false };
+        if results.is_empty() {
             return false;
         }
         match site.call(site.broker.exchange(settle::said(results), asked.request.clone())).await {
@@ -296,7 +321,8 @@ impl Answer {
                 if let Some(asked) = &mut self.left.asked {
                     asked.request.resent |= error.is_retryable();
                 }
-                if self.done.is_ok() {
+                // That the store is away weighs more than what it has refused.
+                if self.done.is_ok() || error.is_retryable() {
                     self.done = Err(error);
                 }
             }

@@ -56,14 +56,23 @@ pub(crate) struct Ask {
     queues: Vec<WeightedQueue>,
 }
 
-/// What the last short claim of a pool said: these queues were empty. Nothing, while it is hot.
-pub(crate) type KnownEmpty = Option<Vec<QueueName>>;
+/// What is known of the queues of a pool.
+///
+/// Two claims may be under way, and the first may be answered last, or again. Only the last one that was sent says whether
+/// there is more: it took the ring of everything that came before it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Known {
+    /// What that claim found empty. Nothing, while the pool is hot.
+    empty: Option<Vec<QueueName>>,
+    /// That claim.
+    last: Option<ClaimId>,
+}
 
 /// A claim for all hot pools, if there is one; the workers that these results leave when they are stored count as free.
-pub(crate) fn ask(site: &Site, known_empty: &[KnownEmpty], results: &mut [Open]) -> Option<Asked> {
+pub(crate) fn ask(site: &Site, known: &mut [Known], results: &mut [Open]) -> Option<Asked> {
     let mut ahead = vec![0; site.pools.len()];
     results.iter().filter(|open| open.leaves_its_worker()).for_each(|open| ahead[open.pool()] += 1);
-    let asks = asks(site, known_empty, &ahead);
+    let asks = asks(site, known, &ahead);
     if asks.is_empty() {
         return None;
     }
@@ -82,12 +91,13 @@ pub(crate) fn ask(site: &Site, known_empty: &[KnownEmpty], results: &mut [Open])
         lease: site.options.lease,
         demands: asks.iter().map(demand).collect(),
     };
+    asks.iter().for_each(|ask| known[ask.pool].last = Some(request.id));
     Some(Asked { request, asks })
 }
 
 /// What all hot pools ask for now. Pools that own queues come first, so that an elastic pool leaves work that its
 /// home could do to its home.
-fn asks(site: &Site, known_empty: &[KnownEmpty], ahead: &[u32]) -> Vec<Ask> {
+fn asks(site: &Site, known: &[Known], ahead: &[u32]) -> Vec<Ask> {
     let has_room = |index: usize| site.pools[index].slots.room(ahead[index]) > 0;
     let is_full = |home: &PoolName| match site.pools.iter().position(|pool| pool.config.name == *home) {
         Some(index) => !has_room(index),
@@ -96,7 +106,7 @@ fn asks(site: &Site, known_empty: &[KnownEmpty], ahead: &[u32]) -> Vec<Ask> {
     let candidates = site.pools.iter().enumerate().filter(|(index, _)| has_room(*index));
     let opened = candidates.filter_map(|(index, pool)| {
         let queues = order::open_queues(&pool.config, is_full);
-        let is_new = |queue: &WeightedQueue| match &known_empty[index] {
+        let is_new = |queue: &WeightedQueue| match &known[index].empty {
             None => true,
             Some(empty) => !empty.contains(&queue.queue),
         };
@@ -126,12 +136,10 @@ pub(crate) struct Taken {
 }
 
 /// Gives each task its permit and the others back, and notes which pools found their queues empty.
-pub(crate) fn sort(
-    site: &Site,
-    mut asks: Vec<Ask>,
-    reply: ClaimReply,
-    known_empty: &mut [KnownEmpty],
-) -> Vec<Taken> {
+pub(crate) fn sort(site: &Site, asked: Asked, reply: ClaimReply, known: &mut [Known]) -> Vec<Taken> {
+    let Asked { request, mut asks } = asked;
+    // What is left of a claim that was done before says nothing of what was left in the queues.
+    let is_partial = request.resent && !reply.claims.is_empty();
     site.counters.discarded.add(u64::from(reply.discarded));
     let mut taken = Vec::with_capacity(reply.claims.len());
     for Claim { pool, task } in reply.claims {
@@ -149,8 +157,11 @@ pub(crate) fn sort(
         taken.push(Taken { pool, permit, token, task });
     }
     for ask in asks {
-        let is_short = !ask.permits.is_empty();
-        known_empty[ask.pool] = is_short.then(|| ask.queues.into_iter().map(|queue| queue.queue).collect());
+        let known = &mut known[ask.pool];
+        if known.last == Some(request.id) {
+            let is_short = !ask.permits.is_empty() && !is_partial;
+            known.empty = is_short.then(|| ask.queues.into_iter().map(|queue| queue.queue).collect());
+        }
     }
     taken
 }

@@ -88,10 +88,17 @@ pub(crate) async fn store(site: &Site, batch: &mut Vec<Open>, ended: &mut Vec<En
         _ => return whole,
     }
     // A refusal may be about one of them: the others must not wait for it.
-    for open in std::mem::take(batch) {
+    let mut waiting = std::mem::take(batch).into_iter();
+    while let Some(open) = waiting.next() {
         let mut alone = vec![open];
         if let Err(error) = send(site, &mut alone, ended).await {
             tell!(debug, alone[0].attempt.cx.task(), %error, "its settlement was not stored and is kept");
+            if error.is_retryable() {
+                // It went away meanwhile: each of the others would wait for that alone. They come first the next time.
+                batch.splice(0..0, waiting);
+                batch.append(&mut alone);
+                return Err(error);
+            }
         }
         batch.append(&mut alone);
     }

@@ -45,8 +45,10 @@ impl Slots {
         self.workers.saturating_add(ahead).saturating_sub(self.taken.load(Ordering::Acquire))
     }
 
+    /// How many workers have a task. One whose last result is not stored, although the call that should have done so gave
+    /// it the next task, counts once.
     pub(crate) fn busy(&self) -> u32 {
-        self.busy.load(Ordering::Relaxed)
+        self.busy.load(Ordering::Relaxed).min(self.workers)
     }
 
     pub(crate) fn stalled(&self) -> u32 {
@@ -135,6 +137,16 @@ mod tests {
         drop(attempt);
         assert_eq!((slots.busy(), slots.room(0)), (1, 0));
         drop(settlement);
+        assert_eq!((slots.busy(), slots.room(0)), (0, 1));
+    }
+
+    #[test]
+    fn a_worker_that_owes_a_result_while_it_has_the_next_task_is_busy_once() {
+        let slots = slots(1);
+        let owed = slots.take(0).unwrap().begin();
+        let next = slots.take(1).unwrap().begin();
+        assert_eq!((slots.busy(), slots.room(1)), (1, 0));
+        drop((owed, next));
         assert_eq!((slots.busy(), slots.room(0)), (0, 1));
     }
 

@@ -5,6 +5,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by unwrapping it")]
 
+mod chance;
+mod desk;
 mod endings;
 mod faulty;
 mod isolation;

@@ -8,11 +8,12 @@
 //! | `tells` | reports its progress, stores a result and succeeds |
 //! | `panic` | panics |
 //! | `wait` | waits until the play is over or it is asked to end, which it obeys |
+//! | `gate` | succeeds when it is let go, or the play is over |
 //! | `deaf` | waits until the play is over and hears nothing else |
 //! | `block` | blocks its thread until the play is over |
 //! | `forget` | spawns work that outlives it, and succeeds |
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Condvar, Mutex};
 
 use poolwright_core::{BoxError, Class, TaskError};
@@ -24,6 +25,7 @@ pub(crate) struct Play {
     log: Mutex<Log>,
     changed: Notify,
     curtain: watch::Sender<bool>,
+    let_go: watch::Sender<BTreeSet<String>>,
     fell: (Mutex<bool>, Condvar),
 }
 
@@ -50,6 +52,7 @@ impl Play {
             log: Mutex::default(),
             changed: Notify::new(),
             curtain: watch::Sender::new(false),
+            let_go: watch::Sender::new(BTreeSet::new()),
             fell: Default::default(),
         })
     }
@@ -70,6 +73,15 @@ impl Play {
             }
             b"panic" => panic!("on purpose"),
             b"wait" => self.wait(&cx).await,
+            b"gate" => {
+                let id = cx.task_id().to_string();
+                let mut let_go = self.let_go.subscribe();
+                tokio::select! {
+                    () = self.curtain_falls() => {}
+                    went = let_go.wait_for(|ids| ids.contains(&id)) => drop(went.unwrap()),
+                }
+                Ok(())
+            }
             b"deaf" => {
                 self.curtain_falls().await;
                 Ok(())
@@ -115,6 +127,11 @@ impl Play {
         self.curtain.send_replace(true);
         *self.fell.0.lock().unwrap() = true;
         self.fell.1.notify_all();
+    }
+
+    /// Lets these come to their end.
+    pub(crate) fn let_go(&self, ids: &[&str]) {
+        self.let_go.send_modify(|gone| gone.extend(ids.iter().map(|id| (*id).to_owned())));
     }
 
     fn enter(self: &Arc<Self>, cx: &Context) -> OnStage {
