@@ -235,3 +235,39 @@ fn a_reconciliation_mends_what_a_foreign_hand_broke() {
     let again = table.work(|work| reconcile::reconcile(work, &[name()]).unwrap());
     assert_eq!((again.index_entries, again.locks, again.leaseless), (0, 0, 0));
 }
+
+#[test]
+fn a_claim_costs_the_same_however_many_tasks_run() {
+    let [few, many] = [10, 1_000].map(|running| {
+        let mut table = Table::new(0);
+        for _ in 0..running + 20 {
+            let task = table.task(When::Now);
+            table.work(|work| enqueue::enqueue(work, &[&task]).unwrap());
+        }
+        assert_eq!(table.claim(running).len(), running as usize);
+        table.cost(|t| {
+            let task = t.claim(1).remove(0);
+            t.settle(&task, Settlement::Complete { retain_for: Duration::ZERO, result: None });
+        })
+    });
+    assert!(many <= few + few / 5, "{few} instructions beside 10 running tasks, {many} beside 1,000");
+}
+
+#[test]
+fn a_released_task_is_found_again_before_those_that_came_later() {
+    let mut table = Table::new(5);
+    let running = table.claim(3);
+    table.settle(&running[1], Settlement::Release);
+    let again = table.claim(2);
+    assert_eq!(again[0].key, running[1].key);
+    assert!(again[1].key.id > running[2].key.id, "and then the next that waits");
+}
+
+#[test]
+fn a_front_that_is_too_far_is_moved_back_by_a_reconciliation() {
+    let mut table = Table::new(3);
+    table.conn.execute_batch("UPDATE queues SET front = 1000000").unwrap();
+    assert!(table.claim(1).is_empty());
+    table.work(|work| reconcile::reconcile(work, &[name()]).unwrap());
+    assert_eq!(table.claim(1).len(), 1);
+}
