@@ -7,7 +7,7 @@ use poolwright_broker::Inspect;
 use poolwright_conformance::builders;
 use poolwright_core::{BoxError, Class, OnCancel, Policy, State};
 use poolwright_handler::{Output, TaskCall, TaskService};
-use poolwright_worker::{Options, Router};
+use poolwright_worker::{Counts, Options, Router};
 use tower::service_fn;
 
 use crate::rig::*;
@@ -32,7 +32,8 @@ async fn success_completes_and_failure_is_retried_until_the_last() {
         ])
         .await;
         let running = rig.server(&[main_pool(2)]).start().unwrap();
-        let status = running.until(|status| status.counts.archived == 2 && status.busy() == 0).await;
+        let is_over = |counts: &Counts| (counts.completed, counts.archived, counts.discarded) == (1, 2, 1);
+        let status = running.until(|status| is_over(&status.counts) && status.busy() == 0).await;
         assert_eq!(rig.state("good").await, Some(State::Completed));
         assert_eq!(rig.play.starts_of("bad"), 3);
         assert_eq!(failure(&rig, "bad").await, (Class::Transient, "it did not work".into()));
@@ -264,9 +265,9 @@ async fn a_stalled_handler_shows_and_keeps_its_task_until_its_thread_returns() {
         assert_eq!(rig.state("a").await, Some(State::Active));
         rig.play.drop_curtain();
         // It was dropped the moment its thread let go of it, or came back with a success, whichever was first.
-        let status = running.until(|status| status.busy() == 0).await;
+        let is_over = |counts: &Counts| counts.archived + counts.completed == 1;
+        let status = running.until(|status| is_over(&status.counts) && status.busy() == 0).await;
         assert_eq!((status.pools[0].stalled, status.counts.stalled), (0, 1));
-        assert_eq!(status.counts.archived + status.counts.completed, 1);
     })
     .await;
 }
