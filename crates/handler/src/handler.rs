@@ -179,9 +179,20 @@ impl IntoOutput for Output {
 #[diagnostic::do_not_recommend]
 impl<T: Serialize> IntoOutput for T {
     fn into_output(self) -> Result<Output, BoxError> {
+        // `()` and its like, which most handlers give, are found out without memory for their text.
+        if size_of::<T>() == 0 && is_null(&self) {
+            return Ok(Output::default());
+        }
         let json = serde_json::to_vec(&self)?;
         Ok(Output { result: (json != b"null").then(|| Bytes::from(json)) })
     }
+}
+
+fn is_null(value: &impl Serialize) -> bool {
+    let mut text = [0; 4];
+    let mut room = &mut text[..];
+    let fits = serde_json::to_writer(&mut room, value).is_ok() && room.is_empty();
+    fits && text == *b"null"
 }
 
 /// The handler as a tower service.

@@ -47,6 +47,23 @@ async fn what_serializes_is_kept_as_json_and_nothing_keeps_nothing() {
 }
 
 #[tokio::test]
+async fn what_takes_no_room_but_says_something_is_kept() {
+    #[derive(Serialize)]
+    enum Verdict {
+        Fine,
+    }
+    #[derive(Serialize)]
+    struct Nil;
+    #[derive(Serialize)]
+    struct Empty {}
+    let fine = run(|_: Noop| async { Ok::<_, BoxError>(Verdict::Fine) }).await.unwrap();
+    assert_eq!(fine.result.as_deref(), Some(&b"\"Fine\""[..]));
+    let empty = run(|_: Noop| async { Ok::<_, BoxError>(Empty {}) }).await.unwrap();
+    assert_eq!(empty.result.as_deref(), Some(&b"{}"[..]));
+    assert_eq!(run(|_: Noop| async { Ok::<_, BoxError>(Nil) }).await.unwrap(), Output::default());
+}
+
+#[tokio::test]
 async fn a_result_that_does_not_serialize_is_an_error() {
     let by_tuple = std::collections::BTreeMap::from([((1, 2), 3)]);
     let (next, text) = next(move |_: Noop| async { Ok::<_, BoxError>(by_tuple) }).await;

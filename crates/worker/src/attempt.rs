@@ -11,11 +11,11 @@ pub(crate) mod end;
 pub(crate) mod stage;
 
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::FutureExt;
 use poolwright_broker::Held;
-use poolwright_core::{Timestamp, Token};
+use poolwright_core::{TaskRecord, Timestamp, Token};
 use poolwright_handler::{Context, Parts, TaskCall};
 use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
@@ -35,8 +35,6 @@ pub(crate) struct Attempt {
     /// Index of its pool.
     pub(crate) pool: usize,
     pub(crate) cx: Context,
-    /// Owned by the future and then by the settlement; here only for who must decide without the future.
-    permit: Weak<Permit>,
     live: Mutex<Live>,
 }
 
@@ -46,48 +44,52 @@ struct Live {
     stage: Stage,
     /// Drops its future; let go with the future, so that its memory returns to the threads it came from.
     abort: Option<AbortHandle>,
+    /// Its permit, while its handler is gone, but what somebody else decided for it is not settled.
+    permit: Option<Permit>,
+    /// That is settled.
+    is_settled: bool,
+}
+
+/// What an attempt that was claimed at `now` can ask and tell.
+#[inline]
+pub(crate) fn context(site: &Site, pool: usize, task: TaskRecord, now: Timestamp) -> Context {
+    let limit = (!task.timeout.is_zero()).then(|| now + task.timeout);
+    let runs_until = match (limit, task.deadline) {
+        (Some(limit), Some(deadline)) => Some(limit.min(deadline)),
+        (limit, deadline) => limit.or(deadline),
+    };
+    Context::new(Parts {
+        pool: site.pools[pool].config.name.clone(),
+        policy: Arc::clone(site.rules.of(&task.task_type)),
+        runs_until,
+        roll: site.chance.roll(),
+        common: Arc::clone(&site.common),
+        task,
+    })
 }
 
 impl Attempt {
     /// Puts a claimed task on the roster.
-    pub(crate) fn new(site: &Site, taken: Taken, now: Timestamp) -> (Arc<Self>, Arc<Permit>) {
-        let Taken { pool, permit, token, task } = taken;
-        let limit = (!task.timeout.is_zero()).then(|| now + task.timeout);
-        let runs_until = match (limit, task.deadline) {
-            (Some(limit), Some(deadline)) => Some(limit.min(deadline)),
-            (limit, deadline) => limit.or(deadline),
-        };
-        let cx = Context::new(Parts {
-            pool: site.pools[pool].config.name.clone(),
-            policy: Arc::clone(site.rules.of(&task.task_type)),
-            runs_until,
-            roll: site.chance.roll(),
-            common: Arc::clone(&site.common),
-            task,
-        });
-        let permit = permit.begin();
-        let attempt = Arc::new(Self {
-            token,
-            pool,
-            cx,
-            permit: Arc::downgrade(&permit),
-            live: Mutex::new(Live { stage: Stage::new(runs_until), abort: None }),
-        });
+    pub(crate) fn new(site: &Site, taken: Taken) -> (Arc<Self>, Permit) {
+        let Taken { pool, permit, token, cx } = taken;
+        let stage = Stage::new(cx.runs_until());
+        let live = Mutex::new(Live { stage, abort: None, permit: None, is_settled: false });
+        let attempt = Arc::new(Self { token, pool, cx, live });
         site.roster.insert(&attempt);
-        (attempt, permit)
+        (attempt, permit.begin())
     }
 
     /// Makes it ready for its pool's threads; none when its time was over before it could start.
     pub(crate) fn prepare(
         self: Arc<Self>,
         site: &Arc<Site>,
-        permit: Arc<Permit>,
+        permit: Permit,
         now: Timestamp,
     ) -> Option<Ending> {
         tell!(debug, self.cx.task(), pool = %self.cx.pool(), "claimed");
         if let Some(until) = self.cx.runs_until() {
             if until <= now {
-                self.conclude(site, Outcome::Late, permit);
+                self.conclude(site, Outcome::Late, Some(permit));
                 return None;
             }
             site.alarm.set(until);
@@ -139,21 +141,22 @@ impl Attempt {
 
     /// Settles it without its handler, which may go on for a while. Nothing happens if it is over.
     pub(crate) fn abandon(self: &Arc<Self>, site: &Site, outcome: Outcome) {
-        // Without a permit its future is gone, and has settled it.
-        if let Some(permit) = self.permit.upgrade() {
-            self.conclude(site, outcome, permit);
-        }
+        self.conclude(site, outcome, None);
     }
 
-    /// Gets it over: to be settled, or forgotten when its lease is lost. The first one who comes decides.
-    pub(crate) fn conclude(self: &Arc<Self>, site: &Site, outcome: Outcome, permit: Arc<Permit>) {
+    /// Gets it over: to be settled, or forgotten when its lease is lost. The first one who comes decides. The permit comes
+    /// from its future, and goes with what the future decided; or it waits here for what somebody else did.
+    pub(crate) fn conclude(self: &Arc<Self>, site: &Site, outcome: Outcome, permit: Option<Permit>) {
         let stop = {
-            let stage = &mut self.live().stage;
-            if !stage.end() {
-                drop(permit);
+            let mut live = self.live();
+            if !live.stage.end() {
+                if permit.is_some() && !live.is_settled {
+                    live.permit = permit;
+                }
+                drop(live);
                 return site.changed.notify_waiters();
             }
-            stage.stop()
+            live.stage.stop()
         };
         if let Some(end) = end::of(outcome, stop, self.cx.task()) {
             return site.hand_in(Item { attempt: Arc::clone(self), end, permit });
@@ -162,8 +165,17 @@ impl Attempt {
             did is dropped");
         site.roster.remove(self);
         site.counters.lease_lost.add(1);
-        drop(permit);
+        self.settled(permit);
         site.changed.notify_waiters();
+    }
+
+    /// What was decided is stored, or does not matter any more: its worker is free as soon as its handler is gone.
+    pub(crate) fn settled(&self, permit: Option<Permit>) {
+        if permit.is_none() {
+            let mut live = self.live();
+            live.is_settled = true;
+            live.permit = None;
+        }
     }
 
     /// Takes the steps that are due and says when to look again.
@@ -249,14 +261,14 @@ pub(crate) fn start(threads: &Handle, mut ready: Vec<Ending>) {
 pub(crate) struct Ending {
     attempt: Arc<Attempt>,
     site: Arc<Site>,
-    permit: Option<Arc<Permit>>,
+    permit: Option<Permit>,
 }
 
 impl Ending {
     fn report(&mut self, outcome: Outcome) {
         if let Some(permit) = self.permit.take() {
             self.attempt.come_back(&permit);
-            self.attempt.conclude(&self.site, outcome, permit);
+            self.attempt.conclude(&self.site, outcome, Some(permit));
         }
     }
 }
@@ -269,11 +281,11 @@ impl Drop for Ending {
 
 /// The whole future of an attempt: the service of its type, found, called and watched for panics.
 async fn run(mut ending: Ending) {
-    let (cx, services) = (ending.attempt.cx.clone(), Arc::clone(&ending.site.services));
-    let chain = async move {
+    let chain = async {
+        let cx = &ending.attempt.cx;
         // Looked up here and not on the control plane, because cloning a service runs code of the application.
-        match services.find(cx.pool(), cx.task_type()) {
-            Some(service) => Outcome::Returned(service.oneshot(TaskCall::new(cx)).await),
+        match ending.site.services.find(cx.pool(), cx.task_type()) {
+            Some(service) => Outcome::Returned(service.oneshot(TaskCall::new(cx.clone())).await),
             None => Outcome::NoHandler,
         }
     };

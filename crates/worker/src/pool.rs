@@ -18,8 +18,9 @@ pub(crate) mod wake;
 
 use std::sync::Arc;
 
-use poolwright_broker::{Claim, ClaimId, ClaimReply, ClaimRequest, Demand, WeightedQueue};
-use poolwright_core::{PoolName, QueueName, TaskRecord, Token};
+use poolwright_broker::{ClaimId, ClaimReply, ClaimRequest, Demand, WeightedQueue};
+use poolwright_core::{PoolName, QueueName, Token};
+use poolwright_handler::Context;
 use tokio::runtime::Handle;
 
 use crate::attempt::end::Outcome;
@@ -132,7 +133,7 @@ pub(crate) struct Taken {
     pub(crate) pool: usize,
     pub(crate) permit: Permit,
     pub(crate) token: Token,
-    pub(crate) task: TaskRecord,
+    pub(crate) cx: Context,
 }
 
 /// Gives each task its permit and the others back, and notes which pools found their queues empty.
@@ -142,19 +143,22 @@ pub(crate) fn sort(site: &Site, asked: Asked, reply: ClaimReply, known: &mut [Kn
     let is_partial = request.resent && !reply.claims.is_empty();
     site.counters.discarded.add(u64::from(reply.discarded));
     let mut taken = Vec::with_capacity(reply.claims.len());
-    for Claim { pool, task } in reply.claims {
-        let Some(token) = task.token else {
-            tracing::error!(task_id = %task.key.id, queue = %task.key.queue, "the store claimed a task without a \
-                token; it is left alone");
+    let now = site.clock.now();
+    // A record is large: it is moved into its context at once, not from one list to the next.
+    for claim in reply.claims {
+        let key = &claim.task.key;
+        let Some(token) = claim.task.token else {
+            tracing::error!(task_id = %key.id, queue = %key.queue, "the store claimed a task without a token; it is \
+                left alone");
             continue;
         };
-        let asked = asks.iter_mut().find(|ask| site.pools[ask.pool].config.name == pool);
+        let asked = asks.iter_mut().find(|ask| site.pools[ask.pool].config.name == claim.pool);
         let Some((pool, permit)) = asked.and_then(|ask| Some((ask.pool, ask.permits.pop()?))) else {
-            tracing::error!(task_id = %task.key.id, queue = %task.key.queue, %pool, "the store claimed a task that \
+            tracing::error!(task_id = %key.id, queue = %key.queue, pool = %claim.pool, "the store claimed a task that \
                 nobody asked for; its lease will expire");
             continue;
         };
-        taken.push(Taken { pool, permit, token, task });
+        taken.push(Taken { pool, permit, token, cx: attempt::context(site, pool, claim.task, now) });
     }
     for ask in asks {
         let known = &mut known[ask.pool];
@@ -171,7 +175,7 @@ pub(crate) fn deal(site: &Arc<Site>, taken: Vec<Taken>) {
     let drains = site.stops.draining.is_cancelled();
     // A slow reply, or one that was lost before, has used up a part of the leases it brings.
     let (now, enough) = (site.broker.now(), site.options.lease / 3 * 2);
-    let is_old = |taken: &Taken| taken.task.lease_until.is_some_and(|until| until.after(now) < enough);
+    let is_old = |taken: &Taken| taken.cx.task().lease_until.is_some_and(|until| until.after(now) < enough);
     if taken.iter().any(is_old) {
         site.leases.renew_now();
     }
@@ -180,9 +184,9 @@ pub(crate) fn deal(site: &Arc<Site>, taken: Vec<Taken>) {
     let mut ready: Vec<Vec<Ending>> = std::iter::repeat_with(Vec::new).take(site.pools.len()).collect();
     for taken in taken {
         let ready = &mut ready[taken.pool];
-        let (attempt, permit) = Attempt::new(site, taken, began);
+        let (attempt, permit) = Attempt::new(site, taken);
         if drains {
-            attempt.conclude(site, Outcome::Dropped, permit);
+            attempt.conclude(site, Outcome::Dropped, Some(permit));
         } else if let Some(ending) = attempt.prepare(site, permit, began) {
             if ready.is_empty() {
                 ready.reserve(many);

@@ -4,7 +4,7 @@
 //! is not declared, one without a name, a state that nobody set, a type that must have one and has none.
 
 use std::any::type_name;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::{Ready, ready};
 use std::sync::Arc;
 use std::task;
@@ -112,7 +112,6 @@ impl Router {
         if !problems.is_empty() {
             return Err(Error::Refused { problems });
         }
-        let names = self.routes.keys().cloned().collect();
         let handlers = self.routes.into_iter().map(|(name, route)| (name, route.service)).collect();
         let handlers = Handlers(Arc::new(handlers));
         let layered = |pool: &PoolName| {
@@ -120,7 +119,7 @@ impl Router {
             (pool.clone(), self.wraps.iter().fold(inner, |inner, wrap| wrap(pool, inner)))
         };
         let pools = pools.into_iter().map(layered).collect();
-        Ok(Routes { names, pools })
+        Ok(Routes { handlers, pools })
     }
 
     fn add(&mut self, task_type: TypeName, route: Route) {
@@ -156,7 +155,7 @@ impl Router {
 
 /// The services of all pools of a process, checked.
 pub struct Routes {
-    names: BTreeSet<TypeName>,
+    handlers: Handlers,
     /// A few, looked through for every attempt: cheaper than to hash a name.
     pools: Vec<(PoolName, TaskService)>,
 }
@@ -164,17 +163,17 @@ pub struct Routes {
 impl Services for Routes {
     fn find(&self, pool: &PoolName, task_type: &TypeName) -> Option<TaskService> {
         let (_, service) = self.pools.iter().find(|(name, _)| name == pool)?;
-        self.names.contains(task_type).then(|| service.clone())
+        self.handlers.0.contains_key(task_type).then(|| service.clone())
     }
 
     fn names(&self) -> Vec<TypeName> {
-        self.names.iter().cloned().collect()
+        self.handlers.0.keys().cloned().collect()
     }
 }
 
 /// All handlers behind one service, inside of a pool's layers.
 #[derive(Clone)]
-struct Handlers(Arc<HashMap<TypeName, TaskService>>);
+struct Handlers(Arc<BTreeMap<TypeName, TaskService>>);
 
 impl Service<TaskCall> for Handlers {
     type Response = Output;

@@ -18,13 +18,14 @@ use crate::site::Site;
 pub(crate) struct Item {
     pub(crate) attempt: Arc<Attempt>,
     pub(crate) end: End,
-    pub(crate) permit: Arc<Permit>,
+    /// None where the handler may still run.
+    pub(crate) permit: Option<Permit>,
 }
 
 /// A settlement on its way.
 pub(crate) struct Open {
     attempt: Arc<Attempt>,
-    permit: Arc<Permit>,
+    permit: Option<Permit>,
     settlement: Settlement,
     /// It was sent before, and perhaps done.
     was_sent: bool,
@@ -49,7 +50,7 @@ impl Open {
 
     /// Its worker is free as soon as it is stored: its handler is gone, and nobody counted on it yet.
     pub(crate) fn leaves_its_worker(&self) -> bool {
-        !self.is_lent && !self.was_refused && Arc::strong_count(&self.permit) == 1
+        !self.is_lent && !self.was_refused && self.permit.is_some()
     }
 
     /// Its worker was counted on.
@@ -139,7 +140,8 @@ pub(crate) fn sort(
                 result = Err(error);
             }
             outcome => {
-                let Open { attempt, settlement, was_sent, .. } = open;
+                let Open { attempt, permit, settlement, was_sent, .. } = open;
+                attempt.settled(permit);
                 ended.push(Ended { attempt, settlement, was_sent, outcome });
             }
         }

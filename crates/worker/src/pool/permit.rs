@@ -76,11 +76,11 @@ pub(crate) struct Permit {
 }
 
 impl Permit {
-    /// The permit got its task. From here on attempt and settlement share it.
-    pub(crate) fn begin(mut self) -> Arc<Self> {
+    /// The permit got its task.
+    pub(crate) fn begin(mut self) -> Self {
         self.has_task = true;
         self.slots.busy.fetch_add(1, Ordering::Relaxed);
-        Arc::new(self)
+        self
     }
 
     pub(crate) const fn slots(&self) -> &Arc<Slots> {
@@ -130,13 +130,13 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_is_busy_while_anybody_holds_its_permit() {
+    fn a_worker_is_busy_from_its_task_until_its_permit_comes_back() {
         let slots = slots(1);
-        let attempt = slots.take(0).unwrap().begin();
-        let settlement = Arc::clone(&attempt);
-        drop(attempt);
+        let permit = slots.take(0).unwrap();
+        assert_eq!((slots.busy(), slots.room(0)), (0, 0));
+        let permit = permit.begin();
         assert_eq!((slots.busy(), slots.room(0)), (1, 0));
-        drop(settlement);
+        drop(permit);
         assert_eq!((slots.busy(), slots.room(0)), (0, 1));
     }
 

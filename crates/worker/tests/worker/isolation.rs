@@ -61,6 +61,28 @@ async fn no_more_handlers_than_workers_run_even_when_timed_out_ones_block_their_
 }
 
 #[tokio::test]
+async fn a_worker_that_was_given_up_and_comes_back_is_not_free_before_its_task_is_settled() {
+    safely(async {
+        let rig = Rig::new();
+        let limit = Duration::from_millis(30);
+        rig.enqueue([task("a", "block").timeout(limit).max_retry(0).build()]).await;
+        let options = poolwright_worker::Options { max_stall: Duration::from_millis(250), ..options() };
+        let running = rig.server(&[main_pool(1)]).options(options).start().unwrap();
+        rig.play.until(|play| play.on_stage("main") == 1).await;
+        rig.store.set_away(true);
+        rig.store.until(async |_| rig.store.settlements_of("a") >= 1).await;
+        rig.play.drop_curtain();
+        let status = running.until(|status| status.pools[0].stalled == 0).await;
+        assert_eq!((status.pools[0].busy, status.counts.archived), (1, 0));
+        rig.store.set_away(false);
+        running.until(|status| status.pools[0].busy == 0 && status.counts.archived == 1).await;
+        rig.enqueue([task("b", "ok").build()]).await;
+        running.until(|status| status.counts.completed == 1).await;
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn an_elastic_pool_that_always_borrows_takes_what_its_home_has_no_worker_for() {
     safely(async {
         let rig = Rig::new();
