@@ -284,7 +284,7 @@ async fn a_stop_while_the_reply_to_an_exchange_is_lost_gives_back_what_it_brough
         rig.enqueue(many("x", 2, "gate")).await;
         rig.store.fail_next("exchange", Fault::LoseReply);
         rig.play.let_go(&["g0"]);
-        running.until(|status| status.store_is_away).await;
+        rig.store.until_calls("exchange", 1).await;
         running.stop();
         rig.play.let_go(&["g1"]);
         let report = running.wait().await;
