@@ -118,6 +118,8 @@ pub(crate) async fn run(site: Arc<Site>) {
             Poll::Pending => tokio::select! {
                 answer = calls.next() => answer,
                 () = site.desk.has(desk.enough()), if desk.may_send(calls.len()) => continue,
+                // Less is enough from now on.
+                () = site.stops.draining.cancelled(), if desk.claims && desk.may_send(calls.len()) => continue,
             },
         };
         match answer {
@@ -153,8 +155,12 @@ impl Desk {
         in_turn && self.trouble.is_none()
     }
 
-    /// How many results are enough for a second call.
+    /// How many results are enough for a second call. A worker that stops has no time to wait for more, behind a call that
+    /// perhaps is never answered.
     fn enough(&self) -> usize {
+        if self.site.stops.draining.is_cancelled() {
+            return 1;
+        }
         (self.site.roster.len() / SHARE).max(1)
     }
 
@@ -166,10 +172,10 @@ impl Desk {
         if let Some(results) = self.refused.take_due(BATCH_MAX) {
             return Some(Call { results, asked: None, is_again: true });
         }
+        self.end_claims_if_draining();
         if under_way > 0 && self.site.desk.len() < self.enough() {
             return None;
         }
-        self.end_claims_if_draining();
         let mut call = self.left.pop_front().unwrap_or_default();
         let items = self.site.desk.take(BATCH_MAX.saturating_sub(call.results.len()));
         call.results.extend(items.into_iter().map(|item| Open::new(&self.site, item)));

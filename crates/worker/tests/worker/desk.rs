@@ -322,6 +322,36 @@ async fn a_stop_ends_although_no_call_under_way_is_ever_answered() {
 }
 
 #[tokio::test]
+async fn a_stop_stores_the_last_results_beside_a_call_that_is_never_answered() {
+    safely(async {
+        let rig = Rig::new();
+        rig.enqueue(many("g", 8, "gate")).await;
+        let forever = Duration::from_secs(3_600);
+        let patient =
+            Options { call_timeout: forever, grace: forever, hurry: Duration::from_millis(50), ..options() };
+        let running = rig.server(&[main_pool(8)]).options(patient).start().unwrap();
+        rig.play.until(|play| play.on_stage("main") == 8).await;
+        rig.store.fail_next("exchange", Fault::Hang);
+        rig.play.let_go(&["g0"]);
+        rig.store.until_calls("exchange", 1).await;
+        // One result is too few for a second call, until the worker stops.
+        rig.play.let_go(&["g1"]);
+        rig.play.until(|play| play.on_stage("main") == 6).await;
+        running.stop();
+        running.until(|status| status.counts.completed == 1).await;
+        for (at, id) in ["g2", "g3", "g4"].into_iter().enumerate() {
+            rig.play.let_go(&[id]);
+            running.until(|status| status.counts.completed == 2 + at as u64).await;
+        }
+        running.stop_now();
+        let report = running.wait().await;
+        assert_eq!((report.unsettled, report.failed), (1, None));
+        assert_eq!((report.status.counts.completed, report.status.counts.released), (4, 3));
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_store_that_is_away_is_asked_no_more_before_a_pause() {
     safely(async {
         let rig = Rig::new();
