@@ -150,10 +150,13 @@ impl Attempt {
         let stop = {
             let mut live = self.live();
             if !live.stage.end() {
-                if permit.is_some() && !live.is_settled {
-                    live.permit = permit;
+                let mut free = permit;
+                if free.is_some() && !live.is_settled {
+                    live.permit = free.take();
                 }
                 drop(live);
+                // Whoever watches the status looks once, and must see that the worker is free.
+                drop(free);
                 return site.changed.notify_waiters();
             }
             live.stage.stop()
