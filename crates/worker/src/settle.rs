@@ -79,31 +79,32 @@ pub(crate) struct Ended {
 }
 
 /// Stores a batch, if there is one; what stays in it is not stored.
+///
+/// A refusal may be about one of them: the others must not wait for it, so that a batch which is refused is tried in halves.
 pub(crate) async fn store(site: &Site, batch: &mut Vec<Open>, ended: &mut Vec<Ended>) -> Result<(), Error> {
-    if batch.is_empty() {
-        return Ok(());
-    }
-    let whole = send(site, batch, ended).await;
-    match &whole {
-        Err(error) if !error.is_retryable() && batch.len() > 1 => {}
-        _ => return whole,
-    }
-    // A refusal may be about one of them: the others must not wait for it.
-    let mut waiting = std::mem::take(batch).into_iter();
-    while let Some(open) = waiting.next() {
-        let mut alone = vec![open];
-        if let Err(error) = send(site, &mut alone, ended).await {
-            tell!(debug, alone[0].attempt.cx.task(), %error, "its settlement was not stored and is kept");
-            if error.is_retryable() {
-                // It went away meanwhile: each of the others would wait for that alone. They come first the next time.
-                batch.splice(0..0, waiting);
-                batch.append(&mut alone);
-                return Err(error);
-            }
+    let mut parts = vec![std::mem::take(batch)];
+    let mut result = Ok(());
+    while let Some(mut part) = parts.pop() {
+        if part.is_empty() {
+            continue;
         }
-        batch.append(&mut alone);
+        let Err(error) = send(site, &mut part, ended).await else { continue };
+        if error.is_retryable() {
+            // It is away: each of the other parts would wait for that alone. They come first the next time.
+            let waiting: Vec<_> = parts.into_iter().rev().flatten().chain(part).collect();
+            batch.splice(0..0, waiting);
+            return Err(error);
+        }
+        if let [open] = &part[..] {
+            tell!(debug, open.attempt.cx.task(), %error, "its settlement was not stored and is kept");
+            batch.append(&mut part);
+            result = Err(error);
+        } else {
+            let second = part.split_off(part.len() / 2);
+            parts.extend([second, part]);
+        }
     }
-    if batch.is_empty() { Ok(()) } else { whole }
+    result
 }
 
 /// One call; what stays in the batch has got no answer, or one that may change.
