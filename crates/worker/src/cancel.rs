@@ -66,7 +66,8 @@ impl Roster {
     }
 }
 
-/// A token is random already: any of its bits spread as well as a hash of all of them would.
+/// A token is random already, so one multiplication spreads it as well as a keyed hash would. Its halves may depend on each
+/// other (a store may write its row into one), so both are in it, and in a way that does not cancel them out.
 ///
 /// Tokens come from the store, which draws them itself; nobody outside can choose some that fall together.
 #[derive(Debug, Default)]
@@ -75,7 +76,7 @@ struct TokenHash(u64);
 impl Hasher for TokenHash {
     fn write_u128(&mut self, token: u128) {
         let [low, high] = [token as u64, (token >> 64) as u64];
-        self.0 = low ^ high;
+        self.0 = low.wrapping_add(high.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     }
 
     fn write(&mut self, bytes: &[u8]) {
