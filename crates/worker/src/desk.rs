@@ -62,6 +62,8 @@ struct Desk {
     news: Vec<News>,
     /// Claims that are under way.
     asking: usize,
+    /// Workers of each pool that claims counted on, and that come back by the calls under way.
+    lent: Vec<u32>,
     /// What each pool knows of its queues.
     known: Vec<Known>,
     /// The server does not drain: there may be another claim.
@@ -79,10 +81,20 @@ struct Call {
     is_again: bool,
 }
 
+impl Call {
+    /// The pool of each result whose worker a claim has counted on. What was refused before is perhaps refused for ever:
+    /// nothing counts on it any more, or a pool could owe without end.
+    fn lent(&self) -> impl Iterator<Item = usize> {
+        self.results.iter().filter(|open| open.is_lent() && !self.is_again).map(Open::pool)
+    }
+}
+
 /// What came of a call.
 struct Answer {
     /// It claimed.
     asked: bool,
+    /// The pools of the results whose workers a claim had counted on.
+    lent: Vec<usize>,
     /// What has to be said again.
     left: Call,
     /// Results that need not be said again.
@@ -145,8 +157,8 @@ pub(crate) async fn run(site: Arc<Site>) {
 impl Desk {
     fn new(site: Arc<Site>) -> Self {
         let (known, refused) = (vec![Known::default(); site.pools.len()], Refused::new(site.backoff()));
-        let (left, news) = (VecDeque::new(), Vec::new());
-        Self { left, trouble: None, refused, news, asking: 0, known, claims: true, site }
+        let (left, news, lent) = (VecDeque::new(), Vec::new(), vec![0; site.pools.len()]);
+        Self { left, trouble: None, refused, news, asking: 0, lent, known, claims: true, site }
     }
 
     /// One more call may be sent, if there is enough to say.
@@ -180,9 +192,10 @@ impl Desk {
         let items = self.site.desk.take(BATCH_MAX.saturating_sub(call.results.len()));
         call.results.extend(items.into_iter().map(|item| Open::new(&self.site, item)));
         if call.asked.is_none() && self.claims {
-            call.asked = pool::ask(&self.site, &mut self.known, &mut call.results);
+            call.asked = pool::ask(&self.site, &mut self.known, &mut call.results, &self.lent);
         }
         self.asking += usize::from(call.asked.is_some());
+        call.lent().for_each(|pool| self.lent[pool] += 1);
         (!call.results.is_empty() || call.asked.is_some()).then_some(call)
     }
 
@@ -212,8 +225,9 @@ impl Desk {
 
     /// Takes in an answer: what is left is kept, and what the next claim must know is known. False when something is left.
     fn receive(&mut self, answer: Answer) -> bool {
-        let Answer { left, asked, ended, brought, done } = answer;
+        let Answer { left, asked, lent, ended, brought, done } = answer;
         self.asking -= usize::from(asked);
+        lent.into_iter().for_each(|pool| self.lent[pool] -= 1);
         let taken = brought.map(|(asked, reply)| pool::sort(&self.site, asked, reply, &mut self.known));
         self.news.push(News { ended, taken: taken.unwrap_or_default() });
         let Call { results, asked, is_again } = left;
@@ -276,8 +290,8 @@ impl Desk {
 
 /// One call with everything; two, or more, where the store refused that.
 async fn say(site: &Site, call: Call) -> Answer {
-    let asked = call.asked.is_some();
-    let mut answer = Answer { asked, left: call, ended: Vec::new(), brought: None, done: Ok(()) };
+    let (asked, lent) = (call.asked.is_some(), call.lent().collect());
+    let mut answer = Answer { asked, lent, left: call, ended: Vec::new(), brought: None, done: Ok(()) };
     if !answer.fused(site).await {
         answer.apart(site).await;
     }

@@ -69,9 +69,10 @@ pub(crate) struct Known {
     last: Option<ClaimId>,
 }
 
-/// A claim for all hot pools, if there is one; the workers that these results leave when they are stored count as free.
-pub(crate) fn ask(site: &Site, known: &mut [Known], results: &mut [Open]) -> Option<Asked> {
-    let mut ahead = vec![0; site.pools.len()];
+/// A claim for all hot pools, if there is one. The workers that these results leave when they are stored count as free; so do,
+/// pool by pool, those that results of the calls under way leave, since claims have counted on them.
+pub(crate) fn ask(site: &Site, known: &mut [Known], results: &mut [Open], lent: &[u32]) -> Option<Asked> {
+    let mut ahead = lent.to_vec();
     results.iter().filter(|open| open.leaves_its_worker()).for_each(|open| ahead[open.pool()] += 1);
     let asks = asks(site, known, &ahead);
     if asks.is_empty() {

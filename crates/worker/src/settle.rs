@@ -53,7 +53,12 @@ impl Open {
         !self.is_lent && !self.was_refused && self.permit.is_some()
     }
 
-    /// Its worker was counted on.
+    /// A claim has counted on its worker.
+    pub(crate) const fn is_lent(&self) -> bool {
+        self.is_lent
+    }
+
+    /// Its worker is counted on.
     pub(crate) fn lend(&mut self) {
         self.is_lent |= self.leaves_its_worker();
     }

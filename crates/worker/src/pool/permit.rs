@@ -3,7 +3,8 @@
 //! Invariant: whoever holds a task holds a permit, and at most `workers` permits of a pool are with tasks whose handlers may
 //! run. A permit lives until the task's settlement is stored *and* its handler is gone, whichever is later, so that no pool
 //! ever runs more handlers than it has workers, blocked threads included. One whose handler is gone and whose settlement
-//! travels in the very call that claims may be given out once more, ahead of its return.
+//! travels in the very call that claims, or in one before it that is under way, may be given out once more, ahead of its
+//! return.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
