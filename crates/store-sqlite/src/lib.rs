@@ -123,7 +123,7 @@ impl SqliteStore {
         Ok(Arc::new(Self {
             writer: Writer::start(desk).map_err(|e| cannot(&options.path, &e))?,
             readers: Readers::start(looks, &file).map_err(|e| cannot(&options.path, &e))?,
-            watcher: watcher::start(watch, Arc::clone(&bells), options.wake_interval)
+            watcher: watcher::start(watch, &options.path, Arc::clone(&bells), options.wake_interval)
                 .map_err(|e| cannot(&options.path, &e))?,
             path: options.path,
             anchor,

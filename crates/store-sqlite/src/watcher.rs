@@ -1,8 +1,12 @@
-//! Hears what other processes wrote: looks at the file's data version while somebody in this process waits.
+//! Hears what other processes wrote: looks at the file's data version while somebody in this process waits, and does so only
+//! when the log has changed.
 //!
 //! Invariant: it only rings. Whoever is rung asks the file; a ring too many costs one empty claim.
 
+mod log;
+
 use std::collections::HashSet;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,11 +17,19 @@ use rusqlite::Connection;
 use crate::bells::Bells;
 use crate::thread::Thread;
 use crate::work::Woken;
+use log::Log;
 
-/// Starts the thread on this connection.
-pub(crate) fn start(conn: Connection, bells: Arc<Bells>, interval: Duration) -> std::io::Result<Thread> {
+/// Starts the thread on this connection to this file.
+pub(crate) fn start(
+    conn: Connection,
+    file: &Path,
+    bells: Arc<Bells>,
+    interval: Duration,
+) -> std::io::Result<Thread> {
+    let log = Log::of(file);
     Thread::spawn("sqlite-watch", move || {
-        let mut watcher = Watcher { conn, bells, version: None, flagged: HashSet::new(), ailing: false };
+        let flagged = HashSet::new();
+        let mut watcher = Watcher { conn, log, bells, version: None, flagged, ailing: false };
         while watcher.bells.rest(interval) {
             watcher.look();
         }
@@ -26,6 +38,7 @@ pub(crate) fn start(conn: Connection, bells: Arc<Bells>, interval: Duration) -> 
 
 struct Watcher {
     conn: Connection,
+    log: Log,
     bells: Arc<Bells>,
     /// The data version at the last look. It changes with every commit of every other connection.
     version: Option<i64>,
@@ -37,6 +50,11 @@ struct Watcher {
 
 impl Watcher {
     fn look(&mut self) {
+        // Somebody may have begun to listen for cancellations since the last look; nothing of those was missed, because who
+        // begins to listen asks for the flags of what runs.
+        if !self.log.may_have_changed() {
+            return;
+        }
         match self.try_look() {
             Ok(()) => self.ailing = false,
             Err(error) if !self.ailing => {
