@@ -80,24 +80,65 @@ pub(crate) struct Poison {
 /// Reads a row of [`record_columns!`].
 pub(crate) fn record(conn: &Connection, row: &Row<'_>, queue: &QueueName) -> Result<Stored, Poison> {
     let cells = &mut Cells { row, at: 0 };
-    let whole = decode(conn, cells, queue).and_then(|stored| decode_rest(cells, stored));
+    let whole =
+        decode(conn, cells, queue, &mut Memo::default()).and_then(|stored| decode_rest(cells, stored));
     whole.map_err(|reason| poison(row, reason))
 }
 
 /// Reads a row of [`claimable_columns!`]. What they do not say is as a fresh task has it.
-pub(crate) fn claimable(conn: &Connection, row: &Row<'_>, queue: &QueueName) -> Result<Stored, Poison> {
-    decode(conn, &mut Cells { row, at: 0 }, queue).map_err(|reason| poison(row, reason))
+pub(crate) fn claimable(
+    conn: &Connection,
+    row: &Row<'_>,
+    queue: &QueueName,
+    memo: &mut Memo,
+) -> Result<Stored, Poison> {
+    decode(conn, &mut Cells { row, at: 0 }, queue, memo).map_err(|reason| poison(row, reason))
+}
+
+/// What the last row said that the next one probably says again: the tasks of a queue are of few types, with the limits of
+/// their type.
+#[derive(Debug, Default)]
+pub(crate) struct Memo {
+    task_type: Option<TypeName>,
+    limits: Option<(String, Limits)>,
+}
+
+impl Memo {
+    fn task_type(&mut self, text: &str) -> Result<TypeName, String> {
+        match &self.task_type {
+            Some(known) if known.as_str() == text => Ok(known.clone()),
+            _ => {
+                let read = TypeName::new(text).map_err(|e| e.to_string())?;
+                Ok(self.task_type.insert(read).clone())
+            }
+        }
+    }
+
+    fn limits(&mut self, text: &str) -> Result<Limits, String> {
+        match &self.limits {
+            Some((known, limits)) if known == text => Ok(*limits),
+            _ => {
+                let read = Limits::read(text)?;
+                self.limits = Some((text.to_owned(), read));
+                Ok(read)
+            }
+        }
+    }
 }
 
 fn poison(row: &Row<'_>, reason: String) -> Poison {
     Poison { seq: row.get(0).unwrap_or_default(), reason }
 }
 
-fn decode(conn: &Connection, cells: &mut Cells<'_, '_>, queue: &QueueName) -> Result<Stored, String> {
+fn decode(
+    conn: &Connection,
+    cells: &mut Cells<'_, '_>,
+    queue: &QueueName,
+    memo: &mut Memo,
+) -> Result<Stored, String> {
     let (seq, pos, flags) = (cells.get("seq")?, cells.get("pos")?, cells.get("flags")?);
     let id = TaskId::new(cells.text("id")?).map_err(|e| e.to_string())?;
-    let task_type = TypeName::new(cells.text("type")?).map_err(|e| e.to_string())?;
-    let limits = Limits::read(cells.text("limits")?)?;
+    let (task_type, limits) = (memo.task_type(cells.text("type")?)?, memo.limits(cells.text("limits")?)?);
     let charges = cells.optional_text("charges")?.map_or(Ok(Charges::default()), Charges::read)?;
     let enqueued_at = cells.time("enqueued_at")?.ok_or("enqueued_at is missing")?;
     let About { headers, subjects, scopes, tenant, unique } = cells.json("about")?.unwrap_or_default();

@@ -48,7 +48,9 @@ impl Inbox {
     pub(crate) fn take(&self, most: usize) -> Vec<Item> {
         let mut inner = self.inner();
         if inner.items.len() <= most {
-            return std::mem::take(&mut inner.items);
+            // What came at once will come at once again: room for it is made in one step.
+            let room = Vec::with_capacity(inner.items.len());
+            return std::mem::replace(&mut inner.items, room);
         }
         inner.items.drain(..most).collect()
     }

@@ -7,7 +7,7 @@ use poolwright_broker::{Claim, ClaimId, ClaimReply, ClaimRequest, Demand, LEASE_
 use poolwright_core::{QueueName, State, TaskRecord, Timestamp};
 use rusqlite::params;
 
-use crate::rows::{self, Brief, Charges, Stored, claimable_columns, record_columns};
+use crate::rows::{self, Brief, Charges, Memo, Stored, claimable_columns, record_columns};
 use crate::steps::{exit, quarantine};
 use crate::token::{Parts, secret, token};
 use crate::work::{Ends, Work};
@@ -47,6 +47,7 @@ struct Line {
     from: i64,
     /// Nothing is behind what was read.
     ends: bool,
+    memo: Memo,
     /// The first and the last place that were taken for the present demand, and how many.
     taken: Option<(i64, i64, usize)>,
 }
@@ -61,7 +62,8 @@ impl Lines {
             Some(at) => at,
             None => {
                 let from = work.ends(queue)?.front;
-                self.0.push((queue, Line { ready: VecDeque::new(), from, ends: false, taken: None }));
+                let (ready, memo) = (VecDeque::new(), Memo::default());
+                self.0.push((queue, Line { ready, from, ends: false, memo, taken: None }));
                 self.0.len() - 1
             }
         };
@@ -181,7 +183,7 @@ fn read_ahead(
         let mut count = 0;
         while let Some(row) = read.next()? {
             count += 1;
-            match rows::claimable(work.conn, row, name) {
+            match rows::claimable(work.conn, row, name, &mut line.memo) {
                 Ok(stored) => {
                     line.from = stored.pos + 1;
                     line.ready.push_back(stored);
