@@ -34,7 +34,7 @@ pub(crate) async fn all(world: &Arc<World>, args: &Args) -> Result<Vec<Figure>> 
 /// The rates: those of one round stand side by side before the next begins.
 pub(crate) async fn rates(world: &Arc<World>, args: &Args) -> Result<Vec<Figure>> {
     let tasks = args.tasks.unwrap_or(50_000);
-    let (mut ours, mut bare) = ([vec![], vec![], vec![]], [vec![], vec![]]);
+    let (mut ours, mut bare) = ([vec![], vec![], vec![]], [vec![], vec![], vec![]]);
     let mut figures = Vec::new();
     for round in 0..args.rounds.max(1) {
         let measured = [
@@ -42,13 +42,15 @@ pub(crate) async fn rates(world: &Arc<World>, args: &Args) -> Result<Vec<Figure>
             enqueue::batches(world, tasks).await?,
             enqueue::singles(world, tasks / 2).await?,
             drain::bare(world, tasks, args.workers as usize)?,
+            drain::bare(world, tasks, args.workers as usize / 2)?,
             drain::from(world, tasks, tasks, args.workers).await?,
         ];
         bare[0].push(measured[0].value);
         ours[0].push(measured[1].value);
         ours[1].push(measured[2].value);
         bare[1].push(measured[3].value);
-        ours[2].push(measured[4].value);
+        bare[2].push(measured[4].value);
+        ours[2].push(measured[5].value);
         for figure in &measured {
             eprintln!("round {}: {figure}", round + 1);
         }
@@ -56,6 +58,8 @@ pub(crate) async fn rates(world: &Arc<World>, args: &Args) -> Result<Vec<Figure>
     }
     figures.push(ratio("enqueue in batches / bare", &ours[0], &bare[0]));
     figures.push(ratio("single by 50 callers / batches", &ours[1], &ours[0]));
-    figures.push(ratio("drain / bare", &ours[2], &bare[1]));
+    // With two calls under way a call carries half of the workers' tasks at most: that is the same batch size.
+    figures.push(ratio("drain / bare, batches of half the workers", &ours[2], &bare[2]));
+    figures.push(ratio("drain / bare, batches of all the workers", &ours[2], &bare[1]));
     Ok(figures)
 }

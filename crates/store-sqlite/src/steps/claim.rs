@@ -176,6 +176,7 @@ fn read_ahead(
         " FROM tasks WHERE queue = ?1 AND at IS NULL AND pos >= ?2 AND state = 0 ORDER BY pos LIMIT ?3"
     );
     let mut poisons = Vec::new();
+    line.ready.reserve(share.min(u64::from(SLOTS_LIKELY_MAX)) as usize);
     {
         let mut statement = work.conn.prepare_cached(sql)?;
         let mut read =
