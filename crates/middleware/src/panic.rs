@@ -80,7 +80,9 @@ mod tests {
         assert_eq!(catch(|| 5).unwrap(), 5);
         let number = catch(|| std::panic::panic_any(5)).unwrap_err();
         assert_eq!(number.class(), Class::Panicked);
-        assert_eq!(number.to_string(), "panicked: with a value that is no text");
+        // With its place or without: the hook is the process's, and the other test may have set it already.
+        let said = number.to_string();
+        assert!(said.starts_with("panicked") && said.ends_with(": with a value that is no text"), "{said}");
         let bomb = catch(|| std::panic::resume_unwind(Box::new(Bomb))).unwrap_err();
         assert_eq!(bomb.class(), Class::Panicked);
     }
