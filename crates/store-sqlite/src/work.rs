@@ -59,7 +59,7 @@ impl Known {
 }
 
 /// What one transaction changed in one queue.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, Copy)]
 struct Tally {
     states: [i64; 6],
     processed: i64,
@@ -67,8 +67,8 @@ struct Tally {
     day: i64,
     got_work: bool,
     used: bool,
+    /// Where they are now, if they moved.
     ends: Option<Ends>,
-    ends_moved: bool,
 }
 
 /// Where to look for a queue's tasks that wait for a worker or have one.
@@ -144,6 +144,8 @@ pub(crate) struct Work<'w> {
     next: i64,
     first: i64,
     tallies: Vec<(i64, Tally)>,
+    /// Those that were asked for.
+    ends: Vec<(i64, Ends)>,
 }
 
 impl<'w> Work<'w> {
@@ -161,7 +163,18 @@ impl<'w> Work<'w> {
             known.generation = generation;
         }
         let hot = Hot::new(conn);
-        Ok(Self { conn, hot, chance, now, known, generation, next, first: next, tallies: Vec::new() })
+        Ok(Self {
+            conn,
+            hot,
+            chance,
+            now,
+            known,
+            generation,
+            next,
+            first: next,
+            tallies: Vec::new(),
+            ends: Vec::new(),
+        })
     }
 
     /// The queue, if it was ever used or paused.
@@ -232,12 +245,12 @@ impl<'w> Work<'w> {
 
     /// Where its pending and active tasks are.
     pub(crate) fn ends(&mut self, queue: i64) -> rusqlite::Result<Ends> {
-        if let Some(ends) = self.tally(queue).ends {
-            return Ok(ends);
+        if let Some((_, ends)) = self.ends.iter().find(|(seq, _)| *seq == queue) {
+            return Ok(*ends);
         }
         let mut statement = self.conn.prepare_cached("SELECT front, back FROM queues WHERE seq = ?1")?;
         let ends = statement.query_row([queue], |row| Ok(Ends { front: row.get(0)?, back: row.get(1)? }))?;
-        self.tally(queue).ends = Some(ends);
+        self.ends.push((queue, ends));
         Ok(ends)
     }
 
@@ -256,9 +269,8 @@ impl<'w> Work<'w> {
     }
 
     fn move_ends(&mut self, queue: i64, ends: Ends) {
-        let tally = self.tally(queue);
-        tally.ends_moved |= tally.ends != Some(ends);
-        tally.ends = Some(ends);
+        self.ends.iter_mut().filter(|(seq, _)| *seq == queue).for_each(|(_, known)| *known = ends);
+        self.tally(queue).ends = Some(ends);
     }
 
     /// The queue may have work although no task moved.
@@ -324,13 +336,14 @@ impl<'w> Work<'w> {
 /// Gives the queue as it is to be woken, when it got work.
 fn write_tally(conn: &Connection, queue: i64, tally: &Tally) -> rusqlite::Result<Option<Woken>> {
     // Asking back makes a statement half as dear again, and most transactions bring no work.
-    const ENDS: &str = "UPDATE queues SET front = ?2, back = ?3 WHERE seq = ?1";
     const CHANGE: &str = "UPDATE queues SET pending = pending + ?2, active = active + ?3, \
          scheduled = scheduled + ?4, retry = retry + ?5, archived = archived + ?6, completed = completed + ?7, \
-         processed = processed + ?8, failed = failed + ?9 WHERE seq = ?1";
+         processed = processed + ?8, failed = failed + ?9, front = coalesce(?10, front), \
+         back = coalesce(?11, back) WHERE seq = ?1";
     const WAKE: &str = "UPDATE queues SET pending = pending + ?2, active = active + ?3, \
          scheduled = scheduled + ?4, retry = retry + ?5, archived = archived + ?6, completed = completed + ?7, \
-         processed = processed + ?8, failed = failed + ?9, wake = wake + 1, used = used OR ?10 \
+         processed = processed + ?8, failed = failed + ?9, front = coalesce(?10, front), \
+         back = coalesce(?11, back), wake = wake + 1, used = used OR ?12 \
          WHERE seq = ?1 RETURNING wake, name";
     let [pending, active, scheduled, retry, archived, completed] = tally.states;
     let (processed, failed) = (tally.processed, tally.failed);
@@ -342,20 +355,18 @@ fn write_tally(conn: &Connection, queue: i64, tally: &Tally) -> rusqlite::Result
         )?;
         statement.execute([queue, tally.day, processed, failed])?;
     }
-    if let Some(Ends { front, back }) = tally.ends.filter(|_| tally.ends_moved) {
-        conn.prepare_cached(ENDS)?.execute([queue, front, back])?;
-    }
-    if *tally == (Tally { ends: tally.ends, ends_moved: tally.ends_moved, ..Tally::default() }) {
-        return Ok(None);
-    }
+    let (front, back) = tally.ends.map(|Ends { front, back }| (front, back)).unzip();
     if !tally.got_work {
         let mut statement = conn.prepare_cached(CHANGE)?;
-        statement
-            .execute([queue, pending, active, scheduled, retry, archived, completed, processed, failed])?;
+        statement.execute(params![
+            queue, pending, active, scheduled, retry, archived, completed, processed, failed, front, back
+        ])?;
         return Ok(None);
     }
-    let values =
-        params![queue, pending, active, scheduled, retry, archived, completed, processed, failed, tally.used];
+    let values = params![
+        queue, pending, active, scheduled, retry, archived, completed, processed, failed, front, back,
+        tally.used
+    ];
     let (wake, name) = conn.prepare_cached(WAKE)?.query_row(values, |row| {
         let name = row.get_ref(1)?.as_str_or_null()?.and_then(|name| QueueName::new(name).ok());
         Ok((row.get(0)?, name))

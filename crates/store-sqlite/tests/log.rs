@@ -17,6 +17,7 @@ use poolwright_store_sqlite::{Options, SqliteStore, Synchronous};
 use rusqlite::Connection;
 use stage::assert_consistent;
 use stage::tasks::{queue, task};
+use tempfile::TempDir;
 
 const MIB: u64 = 1_024 * 1_024;
 
@@ -25,6 +26,14 @@ const FILE: &str = "POOLWRIGHT_TEST_FILE";
 
 fn store(path: &Path) -> Arc<SqliteStore> {
     SqliteStore::open(Options { synchronous: Synchronous::Normal, ..Options::new(path) }).unwrap()
+}
+
+/// A store on a file of its own, which goes with the directory.
+fn fresh() -> (TempDir, PathBuf, Arc<SqliteStore>) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("tasks.db");
+    let store = store(&path);
+    (dir, path, store)
 }
 
 fn log_of(path: &Path) -> PathBuf {
@@ -65,9 +74,7 @@ fn assert_closed_well(path: &Path) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reader_that_stays_keeps_the_log_and_once_it_has_gone_the_log_begins_anew() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("tasks.db");
-    let store = store(&path);
+    let (_dir, path, store) = fresh();
     let mut written = 0;
     write(&store, "first").await.unwrap();
     let reader = Connection::open(&path).unwrap();
@@ -97,9 +104,7 @@ async fn a_reader_that_stays_keeps_the_log_and_once_it_has_gone_the_log_begins_a
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn others_who_move_the_log_all_the_time_harm_nobody() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("tasks.db");
-    let store = store(&path);
+    let (_dir, path, store) = fresh();
     let ends = Arc::new(AtomicBool::new(false));
     let others = ["PASSIVE", "TRUNCATE"].map(|mode| {
         let (path, ends) = (path.clone(), Arc::clone(&ends));
@@ -131,9 +136,7 @@ async fn others_who_move_the_log_all_the_time_harm_nobody() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_store_that_is_closed_while_its_log_is_moved_leaves_nothing_to_move() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("tasks.db");
-    let store = store(&path);
+    let (_dir, path, store) = fresh();
     let mut written = 0;
     // The thread begins at 16 MiB, after the answer of the call that brought the log there.
     while log_bytes(&path) < 16 * MIB {

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!   handlers end ──► inbox ──► judged ──┐                  ┌──► stored: the worker is free, the dead letter on its way
-//!                                       ├── one call at ───┤
-//!   workers that are free, or are free ─┘   a time         └──► claimed: started on the pool's threads
+//!                                       ├── one call ──────┤
+//!   workers that are free, or are free ─┘   for both       └──► claimed: started on the pool's threads
 //!   once the call is done ──► a claim
 //! ```
 //!
