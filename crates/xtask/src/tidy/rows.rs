@@ -30,7 +30,7 @@ const ROWS: &[&[&str]] = &[
 ];
 
 /// For development only: they may import anything, and only tests may import them. `acceptance` lives in `tests/`.
-const ASIDE: &[&str] = &["conformance", "bench", "xtask", "acceptance"];
+const ASIDE: &[&str] = &["conformance", "bench", "testbed", "xtask", "acceptance"];
 
 /// An import that breaks the rows and is right nevertheless.
 struct Exception {
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn what_stands_aside_imports_anything_and_is_imported_by_none() {
-        for from in ["bench", "acceptance", "xtask", "conformance"] {
+        for from in ["bench", "acceptance", "testbed", "xtask", "conformance"] {
             assert!(findings(from, "dependencies", "cli", &[]).is_empty(), "{from}");
             assert_eq!(findings("cli", "dependencies", from, &[]).len(), 1, "{from}");
         }
