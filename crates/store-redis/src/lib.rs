@@ -8,5 +8,7 @@
 //! | `keys` | the name of every key and channel |
 //! | `wire` | the messages, as asynq writes and reads them |
 
+mod error;
 pub mod keys;
+pub mod options;
 pub mod wire;
