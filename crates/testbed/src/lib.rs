@@ -22,14 +22,18 @@ mod error;
 mod options;
 mod port;
 mod process;
+mod proxy;
 mod reply;
 mod server;
+mod tls;
 mod wait;
 mod warden;
 
 pub use connection::Connection;
 pub use error::Error;
 pub use options::Options;
+pub use proxy::{Direction, Fault, Proxy, Traffic};
 pub use reply::Reply;
 pub use server::{Data, RedisServer};
+pub use tls::TlsFiles;
 pub use wait::until;

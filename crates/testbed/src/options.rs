@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::error::Error;
 use crate::server::RedisServer;
+use crate::tls::TlsFiles;
 
 /// The wishes of a test; without any, an empty server in memory on a port and on a socket.
 #[derive(Debug, Clone, Default)]
@@ -12,7 +13,8 @@ pub struct Options {
     pub(crate) append_only: bool,
     pub(crate) password: Option<String>,
     pub(crate) user: Option<User>,
-    pub(crate) lines: Vec<String>,
+    pub(crate) tls: bool,
+    lines: Vec<String>,
     pub(crate) kind: Kind,
 }
 
@@ -64,7 +66,15 @@ impl Options {
         self.line(&format!("maxmemory {limit}")).line(&format!("maxmemory-policy {policy}"))
     }
 
-    /// Follows another server. `until_replicated` of the replica awaits the link.
+    /// The port speaks TLS, and nothing else; [`RedisServer::tls_files`] says whom a client has to trust. The socket
+    /// stays plain.
+    #[must_use]
+    pub fn tls(mut self) -> Self {
+        self.tls = true;
+        self
+    }
+
+    /// Follows another server, which does not speak TLS. `until_replicated` of the replica awaits the link.
     #[must_use]
     pub fn replica_of(self, primary: &RedisServer) -> Self {
         let options = self.line(&format!("replicaof 127.0.0.1 {}", primary.port()));
@@ -92,7 +102,7 @@ impl Options {
     /// The configuration of a server in `dir`.
     pub(crate) fn file(&self, port: u16, dir: &Path, socket: &Path) -> String {
         let mut file = format!(
-            "bind 127.0.0.1\nport {port}\nunixsocket {}\ndir {}\nprotected-mode no\ndaemonize no\n",
+            "bind 127.0.0.1\nunixsocket {}\ndir {}\nprotected-mode no\ndaemonize no\n",
             socket.display(),
             dir.display()
         );
@@ -101,6 +111,7 @@ impl Options {
         // A replica's first copy needs neither a file nor a time for others to join.
         file.push_str("repl-diskless-sync yes\nrepl-diskless-sync-delay 0\n");
         let mut add = |line: &str| writeln!(file, "{line}").expect("a string takes every line");
+        add(&self.listen(port, dir));
         add(if self.append_only { "appendonly yes" } else { "appendonly no" });
         if let Some(password) = &self.password {
             add(&format!("requirepass {password}"));
@@ -113,6 +124,18 @@ impl Options {
         }
         self.lines.iter().for_each(|line| add(line));
         file
+    }
+
+    fn listen(&self, port: u16, dir: &Path) -> String {
+        if !self.tls {
+            return format!("port {port}");
+        }
+        let TlsFiles { authority, certificate, key } = TlsFiles::within(dir);
+        let [authority, certificate, key] = [&authority, &certificate, &key].map(|path| path.display());
+        format!(
+            "port 0\ntls-port {port}\ntls-auth-clients no\ntls-ca-cert-file {authority}\n\
+             tls-cert-file {certificate}\ntls-key-file {key}"
+        )
     }
 
     /// The part of a URL that names who calls, with its `@`.

@@ -15,6 +15,7 @@ use crate::warden::Warden;
 #[derive(Debug)]
 pub(crate) struct Process {
     child: Child,
+    paused: bool,
     warden: Option<Warden>,
 }
 
@@ -27,7 +28,7 @@ impl Process {
         let errors = log.try_clone().map_err(Error::io("open the log twice"))?;
         let started = command.stdout(log).stderr(errors).spawn();
         let child = started.map_err(|source| Error::Missing { program, package: "redis-server", source })?;
-        let mut process = Self { child, warden: None };
+        let mut process = Self { child, paused: false, warden: None };
         let warden = Warden::watch(process.id(), dir).map_err(Error::io("start sh"))?;
         process.warden = Some(warden);
         Ok(process)
@@ -42,13 +43,15 @@ impl Process {
         self.child.try_wait().ok().flatten()
     }
 
-    /// Stops the process where it stands; its sockets stay open and silent.
-    pub(crate) fn pause(&self) -> io::Result<()> {
-        self.signal(Signal::STOP)
+    pub(crate) fn is_paused(&self) -> bool {
+        self.paused
     }
 
-    pub(crate) fn resume(&self) -> io::Result<()> {
-        self.signal(Signal::CONT)
+    /// Stops the process where it stands, or lets it go on; meanwhile its sockets are open and silent.
+    pub(crate) fn set_paused(&mut self, paused: bool) -> io::Result<()> {
+        self.signal(if paused { Signal::STOP } else { Signal::CONT })?;
+        self.paused = paused;
+        Ok(())
     }
 
     fn signal(&self, signal: Signal) -> io::Result<()> {

@@ -6,7 +6,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::{io, thread};
+use std::{fmt, io, thread};
 
 use tempfile::TempDir;
 
@@ -16,6 +16,7 @@ use crate::options::{Kind, Options};
 use crate::port::Port;
 use crate::process::Process;
 use crate::reply::Reply;
+use crate::tls::TlsFiles;
 use crate::wait;
 
 const CONFIG: &str = "redis.conf";
@@ -93,10 +94,16 @@ impl RedisServer {
         self.dir.path().join(SOCKET)
     }
 
-    /// `redis://127.0.0.1:port/0`, with the user and password if it has any.
+    /// `redis://127.0.0.1:port/0`, with the user and password if it has any; `rediss://` where it speaks TLS.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("redis://{}127.0.0.1:{}/0", self.options.caller(), self.port())
+        self.url_at(self.port())
+    }
+
+    /// The URL of whatever stands before this server at another port.
+    pub(crate) fn url_at(&self, port: u16) -> String {
+        let scheme = if self.options.tls { "rediss" } else { "redis" };
+        format!("{scheme}://{}127.0.0.1:{port}/0", self.options.caller())
     }
 
     /// `redis+unix:///path`, as the crate `redis` takes it.
@@ -116,10 +123,22 @@ impl RedisServer {
         self.dir.path()
     }
 
-    /// The process id, while it runs.
+    /// The certificate of a server with `tls`, and who signed it.
+    #[must_use]
+    pub fn tls_files(&self) -> Option<TlsFiles> {
+        self.options.tls.then(|| TlsFiles::within(self.dir()))
+    }
+
+    /// The process id, until it is killed.
     #[must_use]
     pub fn pid(&self) -> Option<u32> {
         self.process().as_ref().map(Process::id)
+    }
+
+    /// Whether it was neither killed nor paused.
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        self.process().as_ref().is_some_and(|process| !process.is_paused())
     }
 
     pub(crate) fn password(&self) -> Option<&str> {
@@ -152,12 +171,12 @@ impl RedisServer {
         drop(process);
     }
 
-    /// Stops the process where it stands: connections stay, answers do not come.
+    /// Stops the process where it stands: connections stay and new ones are taken, answers do not come.
     ///
     /// # Errors
     /// `Down` after `kill`.
     pub fn pause(&self) -> Result<(), Error> {
-        self.signal("pause", Process::pause)
+        self.set_paused(true)
     }
 
     /// Lets a paused server go on.
@@ -165,13 +184,14 @@ impl RedisServer {
     /// # Errors
     /// `Down` after `kill`.
     pub fn resume(&self) -> Result<(), Error> {
-        self.signal("go on", Process::resume)
+        self.set_paused(false)
     }
 
-    fn signal(&self, what: &'static str, send: fn(&Process) -> io::Result<()>) -> Result<(), Error> {
-        let process = self.process();
-        let process = process.as_ref().ok_or_else(|| Error::Down { server: self.to_string(), what })?;
-        send(process).map_err(Error::io(format!("tell {self} to {what}")))
+    fn set_paused(&self, paused: bool) -> Result<(), Error> {
+        let what = if paused { "pause" } else { "resume" };
+        let mut process = self.process();
+        let process = process.as_mut().ok_or_else(|| Error::Down { server: self.to_string(), what })?;
+        process.set_paused(paused).map_err(Error::io(format!("{what} {self}")))
     }
 
     /// Kills it if it runs, starts it again on the same port and socket, and waits until it answers.
@@ -234,6 +254,9 @@ impl RedisServer {
         if !config.exists() {
             let text = self.options.file(self.port(), dir, &self.socket());
             fs::write(&config, text).map_err(Error::io("write a configuration"))?;
+            if self.options.tls {
+                TlsFiles::make(dir)?;
+            }
         }
         let log = self.open_log().map_err(Error::io("open a log"))?;
         let sentinel = (self.options.kind == Kind::Sentinel).then_some("--sentinel");
@@ -278,8 +301,8 @@ impl Drop for RedisServer {
     }
 }
 
-impl std::fmt::Display for RedisServer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for RedisServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kind = match self.options.kind {
             Kind::Server => "redis-server",
             Kind::Node => "cluster node",

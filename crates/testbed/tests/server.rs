@@ -1,8 +1,9 @@
 //! A private server does what tests ask of it, and leaves nothing behind.
 
+use std::io::Write;
 use std::net::TcpStream;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use poolwright_testbed::{Connection, Data, Error, Options, RedisServer, until};
@@ -100,6 +101,27 @@ async fn a_user_may_do_what_the_access_list_says() -> Outcome {
     for refused in [&["SET", "other", "value"][..], &["DEL", "asynq:key"]] {
         let error = worker.command(refused).await.unwrap_err().to_string();
         assert!(error.contains("NOPERM"), "{error}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_port_that_speaks_tls_proves_who_it_is() -> Outcome {
+    let server = RedisServer::options().tls().start().await?;
+    assert!(server.url().starts_with("rediss://127.0.0.1:"), "{}", server.url());
+    let files = server.tls_files().unwrap();
+    // A client that trusts the authority of another server is refused by itself.
+    let other = RedisServer::options().tls().start().await?;
+    for (authority, trusted) in [(files.authority, true), (other.tls_files().unwrap().authority, false)] {
+        let mut client = Command::new("openssl");
+        client.args(["s_client", "-quiet", "-verify_return_error", "-verify_ip", "127.0.0.1"]);
+        client.args(["-connect", &format!("127.0.0.1:{}", server.port()), "-CAfile"]).arg(authority);
+        let mut client =
+            client.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        // It may have refused, and gone, before this.
+        let _ = client.stdin.as_mut().unwrap().write_all(b"PING\r\nQUIT\r\n");
+        let output = client.wait_with_output().unwrap();
+        assert_eq!(output.stdout.starts_with(b"+PONG"), trusted);
     }
     Ok(())
 }
