@@ -4,6 +4,8 @@
 
 use poolwright_broker::Error as BrokerError;
 
+use crate::link::CallError;
+
 /// A store that cannot be opened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -23,21 +25,24 @@ pub enum Error {
         why: String,
     },
     /// No server answers, or it cannot serve now.
-    #[error("{server} cannot be reached: {why}")]
+    #[error("{why}")]
     Unreachable {
-        /// What was tried.
-        server: String,
-        /// What came back.
+        /// What was tried, and what came back.
         why: String,
     },
     /// A server answers, but it will not do.
-    #[error("{server} will not do: {why}")]
+    #[error("{why}")]
     Unfit {
-        /// The server.
-        server: String,
-        /// Why, and the cure.
+        /// Which server, why, and the cure.
         why: String,
     },
+}
+
+impl From<CallError> for Error {
+    fn from(error: CallError) -> Self {
+        let why = error.why();
+        if error.broker().is_retryable() { Self::Unreachable { why } } else { Self::Unfit { why } }
+    }
 }
 
 impl From<Error> for BrokerError {

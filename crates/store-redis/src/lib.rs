@@ -10,5 +10,6 @@
 
 mod error;
 pub mod keys;
+pub mod link;
 pub mod options;
 pub mod wire;
