@@ -17,6 +17,7 @@
 //!
 //! Invariant: what this crate started ends with the value that stands for it, and at the latest with this process.
 
+mod cluster;
 mod connection;
 mod error;
 mod options;
@@ -24,16 +25,19 @@ mod port;
 mod process;
 mod proxy;
 mod reply;
+mod sentinel;
 mod server;
 mod tls;
 mod wait;
 mod warden;
 
+pub use cluster::RedisCluster;
 pub use connection::Connection;
 pub use error::Error;
 pub use options::Options;
 pub use proxy::{Direction, Fault, Proxy, Traffic};
 pub use reply::Reply;
+pub use sentinel::RedisSentinels;
 pub use server::{Data, RedisServer};
 pub use tls::TlsFiles;
 pub use wait::until;

@@ -91,6 +91,11 @@ impl Options {
         self
     }
 
+    pub(crate) fn kind(mut self, kind: Kind) -> Self {
+        self.kind = kind;
+        self
+    }
+
     /// Starts a server and waits until it answers.
     ///
     /// # Errors
@@ -114,7 +119,8 @@ impl Options {
         add(&self.listen(port, dir));
         add(if self.append_only { "appendonly yes" } else { "appendonly no" });
         if let Some(password) = &self.password {
-            add(&format!("requirepass {password}"));
+            // Nodes of a cluster give it to each other.
+            add(&format!("requirepass {password}\nmasterauth {password}"));
         }
         if let Some(User { name, password, rules }) = &self.user {
             add(&format!("user {name} on >{password} {rules}"));
