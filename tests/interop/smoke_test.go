@@ -223,3 +223,11 @@ func TestAClusterTakesAllCommands(t *testing.T) {
 	expect(t, "queues", b.run("keys", []string{"--match", "asynq:queues"})[0]["type"], "set")
 	b.run("vectors", nil, `{"type":"t","id":"v"}`)
 }
+
+func status(b *bench, url string) int {
+	b.t.Helper()
+	resp, err := http.Get(url)
+	b.must(err)
+	b.must(resp.Body.Close())
+	return resp.StatusCode
+}

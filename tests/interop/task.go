@@ -53,7 +53,7 @@ func (s *taskSpec) options() []asynq.Option {
 	}
 	moment := func(value *int64, option func(time.Time) asynq.Option) {
 		if value != nil {
-			opts = append(opts, option(time.UnixMilli(*value)))
+			opts = append(opts, option(time.UnixMilli(*value).UTC()))
 		}
 	}
 	text(s.Queue, asynq.Queue)
