@@ -2,7 +2,7 @@
 //!
 //! Invariant: all keys of a queue carry its hash tag, `{queue}`, and so lie in one slot of a cluster.
 
-use poolwright_core::{QueueName, TaskId};
+use poolwright_core::{QueueName, State, TaskId};
 
 /// The set of all queues that were ever enqueued to.
 pub const QUEUES: &str = "asynq:queues";
@@ -18,6 +18,12 @@ pub const SCHEDULERS: &str = "asynq:schedulers";
 
 /// The channel on which the id of a task is published whose end somebody wants.
 pub const CANCEL_CHANNEL: &str = "asynq:cancel";
+
+/// Our processes by the end of their record: members are their ids.
+pub const PROCESSES: &str = "poolwright:servers";
+
+/// The channel on which our processes say which task somebody wants to end, with its queue: `queue NUL id`.
+pub const OWN_CANCEL_CHANNEL: &str = "poolwright:cancel";
 
 /// The keys of one queue.
 ///
@@ -83,6 +89,25 @@ impl Keys {
         aggregation_sets = "aggregation_sets";
     }
 
+    /// The list or set of the tasks in a state.
+    #[must_use]
+    pub fn list(&self, state: State) -> String {
+        format!("{}{state}", self.prefix)
+    }
+
+    /// An entry of the index: `subject:kind/id` or `scope:kind/id`.
+    #[must_use]
+    pub fn index(&self, entry: &str) -> String {
+        format!("{}{entry}", self.prefix)
+    }
+
+    /// A task's hash, a lock or an entry of the index: what hangs on a task and has no list that ends it.
+    #[must_use]
+    pub fn is_beside_a_task(&self, key: &str) -> bool {
+        let rest = key.strip_prefix(self.prefix.as_str()).unwrap_or_default();
+        ["t:", "unique:", "subject:", "scope:"].iter().any(|kind| rest.starts_with(kind))
+    }
+
     /// The hash of a task.
     #[must_use]
     pub fn task(&self, id: &TaskId) -> String {
@@ -137,6 +162,18 @@ pub fn server(host: &str, pid: u32, server_id: &str) -> String {
 #[must_use]
 pub fn workers(host: &str, pid: u32, server_id: &str) -> String {
     format!("asynq:workers:{{{host}:{pid}:{server_id}}}")
+}
+
+/// What the server with this record runs.
+#[must_use]
+pub fn workers_beside(server: &str) -> String {
+    server.replacen(SERVERS, WORKERS, 1)
+}
+
+/// Our record of a process.
+#[must_use]
+pub fn process(id: &str) -> String {
+    format!("poolwright:server:{{{id}}}")
 }
 
 /// The entries of a scheduler; its id is `host:pid:uuid`.

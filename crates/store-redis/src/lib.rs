@@ -1,15 +1,47 @@
 //! The store on Redis, on the layout of Go's `asynq`, so that producers, workers and screens of both sides share queues.
 //!
-//! So far it holds the two modules on which everything else stands: what keys are called and what messages look like. Nothing
-//! else may spell a key or know a field number.
+//! Whatever is decided is decided in a script, one a step (`lua/*.lua`), by the server's clock; Rust draws lots, builds messages and
+//! reads answers.
 //!
 //! | File | Its one duty |
 //! | --- | --- |
+//! | `options`, `link` | how Redis is reached |
 //! | `keys` | the name of every key and channel |
-//! | `wire` | the messages, as asynq writes and reads them |
+//! | `wire`, `message`, `notes` | messages as asynq writes and reads them, and our header in them |
+//! | `script`, `reply` | scripts, and what they answer |
+//! | `record` | a stored task as the contract shows it |
+//! | `submit` | [`Submit`](poolwright_broker::Submit) |
+//! | `dispatch`, `claim` | [`Dispatch`](poolwright_broker::Dispatch) |
+//! | `upkeep`, `reconcile`, `servers` | [`Upkeep`](poolwright_broker::Upkeep) |
+//! | `inspect`, `operate`, `page` | [`Inspect`](poolwright_broker::Inspect) |
+//! | `feed`, `bells`, `waiter` | [`Signal`](poolwright_broker::Signal) |
 
+mod bells;
+mod claim;
+mod dispatch;
 mod error;
+mod feed;
+mod held;
+mod inspect;
 pub mod keys;
 pub mod link;
+mod message;
+mod notes;
+mod operate;
 pub mod options;
+mod page;
+mod reconcile;
+mod record;
+mod reply;
+mod script;
+mod servers;
+mod store;
+mod submit;
+mod time;
+mod upkeep;
+mod waiter;
 pub mod wire;
+
+pub use error::Error;
+pub use options::RedisOptions;
+pub use store::RedisStore;

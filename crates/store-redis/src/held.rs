@@ -1,0 +1,63 @@
+//! What this process has claimed and not settled yet: asynq's cancel channel names a task by its id alone, and its screens want
+//! to see what a worker runs.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use poolwright_core::{QueueName, TaskId, TaskKey, TaskRecord, Timestamp};
+
+/// What is known of a task that runs here.
+#[derive(Debug, Clone)]
+pub(crate) struct Running {
+    pub(crate) payload: Bytes,
+    /// Until when its attempt may take.
+    pub(crate) deadline: Timestamp,
+}
+
+/// The tasks that run here.
+#[derive(Debug, Default)]
+pub(crate) struct HeldTasks(Mutex<HashMap<TaskId, Vec<(QueueName, Running)>>>);
+
+impl HeldTasks {
+    fn tasks(&self) -> MutexGuard<'_, HashMap<TaskId, Vec<(QueueName, Running)>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A task was claimed or taken over.
+    pub(crate) fn add(&self, task: &TaskRecord) {
+        let started = task.started_at.unwrap_or(task.enqueued_at);
+        let timeout = (!task.timeout.is_zero()).then(|| started + task.timeout);
+        let deadline = timeout.into_iter().chain(task.deadline).min().unwrap_or(Timestamp::MAX);
+        let running = Running { payload: task.payload.clone(), deadline };
+        let mut tasks = self.tasks();
+        let queues = tasks.entry(task.key.id.clone()).or_default();
+        queues.retain(|(queue, _)| *queue != task.key.queue);
+        queues.push((task.key.queue.clone(), running));
+    }
+
+    /// A task was settled, or is lost.
+    pub(crate) fn remove(&self, key: &TaskKey) {
+        let mut tasks = self.tasks();
+        if let Some(queues) = tasks.get_mut(&key.id) {
+            queues.retain(|(queue, _)| *queue != key.queue);
+            if queues.is_empty() {
+                tasks.remove(&key.id);
+            }
+        }
+    }
+
+    /// The tasks of this id, in whatever queues.
+    pub(crate) fn of(&self, id: &str) -> Vec<TaskKey> {
+        let tasks = self.tasks();
+        let Some((id, queues)) = tasks.get_key_value(id) else { return Vec::new() };
+        queues.iter().map(|(queue, _)| TaskKey::new(queue.clone(), id.clone())).collect()
+    }
+
+    /// What is known of this task.
+    pub(crate) fn get(&self, key: &TaskKey) -> Option<Running> {
+        let tasks = self.tasks();
+        let queues = tasks.get(&key.id)?;
+        queues.iter().find(|(queue, _)| *queue == key.queue).map(|(_, running)| running.clone())
+    }
+}

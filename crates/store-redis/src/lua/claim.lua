@@ -1,0 +1,145 @@
+-- Hands out pending tasks: they become active, with a token and a lease.
+--
+-- KEYS      the pending list of each queue
+-- ARGV      time; lease in microseconds; beginning of all tokens (12 bytes); the claim's id (8 bytes) when it was sent before,
+--           else ''; number of queues; their prefixes; then for each demand: its draws, two bytes a queue, `queues of the demand`
+--           of them a slot; how many queues a draw has
+-- Returns   the time; how many flagged tasks were discarded; the queues that were found empty; for each claim { demand, queue,
+--           draw, id, fields before, token, place }; of a resent claim { demand, queue, token, task as shown };
+--           numbers of the queues that got something to wait for
+-- Protects  whatever leaves the pending list is active with a lease, discarded, set aside or back where it was; a slot goes to
+--           the first queue of its draw that has a task and is not paused.
+
+local lease, stem, again = tonumber(ARGV[2]), ARGV[3], ARGV[4]
+local queues = tonumber(ARGV[5])
+local first_demand = 6 + queues
+
+-- What is still active under a claim whose answer was lost, in the order in which it was taken.
+local function claimed_before()
+  local found = {}
+  for q = 1, queues do
+    local p = ARGV[5 + q]
+    local ids = call('LRANGE', p .. 'active', 0, -1)
+    for i = #ids, 1, -1 do
+      local token = call('HGET', p .. 't:' .. ids[i], 'token')
+      if token and sub(token, 1, 8) == again then
+        local f = load(p .. 't:' .. ids[i])
+        if our_lease(p, ids[i], f) then
+          found[#found + 1] = { byte(token, 13) * 256 + byte(token, 14), q, token, show(p, ids[i], f) }
+        end
+      end
+    end
+  end
+  return found
+end
+
+if again ~= '' then
+  local found = claimed_before()
+  if #found > 0 then return { now_text, -1, {}, found, {} } end
+end
+
+-- A queue while it is drawn from. Its keys are looked at before anything is written: a wrong type says so here.
+local drawn = {}
+local function open(q)
+  local p = ARGV[5 + q]
+  local queue = {
+    p = p, left = call('LLEN', p .. 'pending'), taken = {}, next = 1, claimed = {}, leases = {},
+    place = nil, nth = 0,
+  }
+  call('LLEN', p .. 'active')
+  call('ZCARD', p .. 'lease')
+  if call('EXISTS', p .. 'paused') == 1 then queue.left = 0 end
+  drawn[q] = queue
+  return queue
+end
+
+local discarded, claims = 0, {}
+local till = second(now + lease)
+
+-- The next task of a queue that can run; what is flagged goes, what has no record is set aside.
+local function next_of(queue)
+  local p = queue.p
+  while true do
+    local id = queue.taken[queue.next]
+    if id then
+      queue.next = queue.next + 1
+    elseif queue.left > 0 then
+      id = call('RPOP', p .. 'pending')
+      queue.left = id and queue.left - 1 or 0
+    end
+    if not id then
+      -- The follow-up of a task that was discarded may have come.
+      queue.left = call('EXISTS', p .. 'paused') == 0 and call('LLEN', p .. 'pending') or 0
+      if queue.left == 0 then return nil end
+    else
+      local f, wrong = load(p .. 't:' .. id)
+      if not f or not f.msg then
+        set_aside(p, id, f, wrong or 'the id was pending, and there is no message for it')
+      elseif f.cancel then
+        end_gone(p, id, f)
+        discarded = discarded + 1
+        queue.left = queue.left + (f.again and 1 or 0)
+      else
+        return id, f
+      end
+    end
+  end
+end
+
+local function take(queue, q, demand, draw, id, f, nth)
+  local p, key = queue.p, queue.p .. 't:' .. id
+  if not f.place then
+    if not queue.place then queue.place = tonumber(call('GET', p .. 'claims') or 0) end
+    queue.place = queue.place + 1
+  end
+  local place = f.place or text(queue.place)
+  local token = stem .. char(floor(demand / 256), demand % 256, floor(nth / 256), nth % 256)
+  local says = lease_text(now + lease, now_text, place, f.pending_since or '')
+  if f.enqueued_at then
+    call('HSET', key, 'state', 'active', 'token', token, 'lease', says)
+  else
+    call('HSET', key, 'state', 'active', 'token', token, 'lease', says, 'enqueued_at', enqueued_at(f))
+  end
+  call('HDEL', key, 'pending_since', 'place', 'progress')
+  queue.claimed[#queue.claimed + 1] = id
+  queue.leases[#queue.leases + 1] = till
+  queue.leases[#queue.leases + 1] = id
+  claims[#claims + 1] = { demand, q, draw, id, flatten(f), token, place }
+end
+
+local function serve(demand, draws, width)
+  local nth = 0
+  for draw = 1, #draws / (2 * width) do
+    local found = false
+    for i = 1, width do
+      local at = ((draw - 1) * width + i) * 2
+      local q = byte(draws, at - 1) * 256 + byte(draws, at)
+      local queue = drawn[q] or open(q)
+      local id, f
+      if queue.left > 0 then id, f = next_of(queue) end
+      if id then
+        take(queue, q, demand, draw, id, f, nth)
+        nth = nth + 1
+        found = true
+        break
+      end
+    end
+    if not found then return end
+  end
+end
+
+for q = 1, queues do open(q) end
+for i = first_demand, #ARGV, 2 do serve((i - first_demand) / 2, ARGV[i], tonumber(ARGV[i + 1])) end
+
+-- The ids go to the active list and the lease set by a few commands a queue. Nothing can come between: this is one step.
+local empty = {}
+for q, queue in pairs(drawn) do
+  local p, claimed, leases = queue.p, queue.claimed, queue.leases
+  for i = 1, #claimed, 1000 do
+    call('LPUSH', p .. 'active', unpack(claimed, i, math.min(i + 999, #claimed)))
+    call('ZADD', p .. 'lease', unpack(leases, 2 * i - 1, math.min(2 * i + 1998, #leases)))
+  end
+  if queue.place then call('SET', p .. 'claims', text(queue.place)) end
+  if queue.left == 0 then empty[#empty + 1] = q end
+end
+return { now_text, discarded, empty, claims, woken_among(6, 5 + queues) }

@@ -1,0 +1,70 @@
+-- Stores tasks, each in a whole step of its own.
+--
+-- KEYS      one key of each queue, for the way to its node
+-- ARGV      time; '1' when the queues' names are registered here (no cluster); '1' when this was sent before and its answer
+--           was lost; number of queues; their prefixes; then for each task: number of its queue, id, msg, when, time, lock,
+--           lasts, on_conflict ('reject', 'replace_finished', 'run_again'), bare
+-- Returns   the time; for each task { what, state, who }: 'stored', 'replaced', 'coalesced', 'again', or refused for its
+--           'id' or its 'lock', which `who` holds; numbers of the queues that
+--           got something to wait for
+-- Protects  a refused task leaves no trace: id first, then lock, then the first write. A lock is taken with its task or not
+--           at all (asynq takes it first and leaves it behind when the id is taken).
+
+local resent, queues = ARGV[3] == '1', tonumber(ARGV[4])
+local out = { now_text }
+
+-- What the id meets: nothing, a task that is over, one that waits, one that runs. A hash without a message is no task; a late
+-- result of asynq's leaves such a ghost, and it would block its id for ever.
+local function meet(f)
+  if not f or not f.msg then return 'nothing' end
+  if f.state == 'archived' or f.state == 'completed' then return 'over' end
+  if f.state == 'active' then return 'running' end
+  if f.cancel then return 'doomed' end
+  return 'waiting'
+end
+
+local function enqueue(p, t, on_conflict)
+  local key = p .. 't:' .. t.id
+  local f, met = nil, 'nothing'
+  if call('EXISTS', key) == 1 then
+    f = load(key)
+    met = meet(f)
+    if f and met == 'nothing' then call('DEL', key) end
+  end
+  if met ~= 'nothing' then
+    if resent and f.msg == t.msg then return { 'stored', f.state, '' } end
+    if not (on_conflict == 'run_again' or (on_conflict == 'replace_finished' and met == 'over')) then
+      return { 'id', f.state, '' }
+    end
+    if met == 'waiting' then return { 'coalesced', f.state, '' } end
+    if met == 'running' then
+      call('HSET', key, 'again', cmsgpack.pack(t))
+      return { 'again', f.state, '' }
+    end
+  end
+  if t.lock ~= '' then
+    local holder = call('GET', t.lock)
+    -- Its own predecessor's lock goes with the predecessor.
+    if holder and not (holder == t.id and met ~= 'nothing') then return { 'lock', '', holder } end
+  end
+  if met == 'nothing' then return { 'stored', store(p, t), '' } end
+  leave(p, t.id, f)
+  unlock(p, t.id, f)
+  unindex(p, t.id, f.msg)
+  call('DEL', key)
+  return { 'replaced', store(p, t), '' }
+end
+
+if ARGV[2] == '1' then
+  for i = 1, queues do call('SADD', 'asynq:queues', sub(ARGV[4 + i], 8, -3)) end
+end
+for i = 5 + queues, #ARGV, 9 do
+  local p = ARGV[4 + ARGV[i]]
+  local t = {
+    id = ARGV[i + 1], msg = ARGV[i + 2], when = ARGV[i + 3], time = tonumber(ARGV[i + 4]),
+    lock = ARGV[i + 5], lasts = tonumber(ARGV[i + 6]), bare = ARGV[i + 8],
+  }
+  out[#out + 1] = enqueue(p, t, ARGV[i + 7])
+end
+out[#out + 1] = woken_among(5, 4 + queues)
+return out

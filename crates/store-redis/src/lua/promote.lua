@@ -1,0 +1,51 @@
+-- Makes due tasks pending: scheduled and retry, in each queue the earliest first.
+--
+-- KEYS      one key of each queue
+-- ARGV      time; how many at most; then the prefixes
+-- Returns   the time; how many; the second at which the next one is due, or ''; numbers of the queues that got something
+-- Protects  an id is in one list. One that has no task any more blocks nothing (asynq makes a ghost of it). A task of a group
+--           goes back to its group, which is registered (asynq forgets that, and nobody sees it again).
+
+local left = tonumber(ARGV[2])
+local moved, next_due = 0, nil
+
+local function first(key)
+  local got = call('ZRANGE', key, 0, 0, 'WITHSCORES')
+  if got[1] then return got[1], tonumber(got[2]) end
+end
+
+local function move(p, list, id)
+  call('ZREM', p .. list, id)
+  local f, wrong = load(p .. 't:' .. id)
+  if not f or not f.msg then
+    set_aside(p, id, f, wrong or ('the id was in ' .. list .. ', and there is no message for it'))
+  elseif f.group and f.group ~= '' then
+    call('ZADD', p .. 'g:' .. f.group, now_s, id)
+    call('SADD', p .. 'groups', f.group)
+    forget(p, id)
+    call('HSET', p .. 't:' .. id, 'state', 'aggregating')
+  else
+    wait(p, id, f)
+  end
+end
+
+for i = 3, #ARGV do
+  local p = ARGV[i]
+  call('LLEN', p .. 'pending')
+  while true do
+    local id, due = first(p .. 'scheduled')
+    local other, other_due = first(p .. 'retry')
+    local list = 'scheduled'
+    if other and (not id or other_due < due or (other_due == due and other < id)) then
+      id, due, list = other, other_due, 'retry'
+    end
+    if not id then break end
+    if due * 1000000 > now or left == 0 then
+      if not next_due or due < next_due then next_due = due end
+      break
+    end
+    move(p, list, id)
+    left, moved = left - 1, moved + 1
+  end
+end
+return { now_text, moved, next_due and text(next_due) or '', woken_among(3, #ARGV) }

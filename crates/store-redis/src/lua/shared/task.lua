@@ -1,0 +1,185 @@
+-- Shared: what a task holds beside its record, and the ways in and out of its places.
+--
+-- `p` is a queue's prefix, `asynq:{q}:`; `f` are the fields of a task's hash as `load` gives them.
+--
+-- Invariant: whoever ends a task frees its lock, leaves the index and counts, in this order and in one step. An id is in the
+-- one list that its state names; it is in the lease set exactly while active.
+
+-- What was counted in this run, by queue; written once, at the end.
+local tallies = {}
+local function count(p, failed)
+  local tally = tallies[p]
+  if not tally then
+    tally = { 0, 0 }
+    tallies[p] = tally
+  end
+  tally[1] = tally[1] + 1
+  if failed then tally[2] = tally[2] + 1 end
+end
+
+local function add(key, number, lasts)
+  local sum = pcall('INCRBY', key, number)
+  if type(sum) == 'table' then
+    -- A total that is full begins anew, as asynq's does.
+    if find(sum.err, 'overflow', 1, true) then call('SET', key, number) end
+  elseif lasts and sum == number then
+    call('EXPIREAT', key, now_s + 90 * 86400)
+  end
+end
+
+local function write_counts()
+  local today = date(floor(now / DAY))
+  for p, tally in pairs(tallies) do
+    add(p .. 'processed:' .. today, tally[1], true)
+    add(p .. 'processed', tally[1])
+    if tally[2] > 0 then
+      add(p .. 'failed:' .. today, tally[2], true)
+      add(p .. 'failed', tally[2])
+    end
+  end
+end
+
+-- The whole key of the lock that a task holds; none when it holds none. asynq writes that of a grouped task to the message
+-- only.
+local function lock_of(p, f)
+  local lock = f.unique_key
+  if not lock and f.msg and f.group and find(f.msg, p .. 'unique:', 1, true) then lock = field(f.msg, 10) end
+  -- A key of another queue may lie on another node.
+  if lock and sub(lock, 1, #p) == p then return lock end
+end
+
+local function unlock(p, id, f)
+  local lock = lock_of(p, f)
+  if lock and pcall('GET', lock) == id then call('DEL', lock) end
+end
+
+local function for_index(msg, act)
+  for line in string.gmatch(notes(msg), '[^\n]+') do
+    if sub(line, 1, 8) == 'subject:' or sub(line, 1, 6) == 'scope:' then act(line) end
+  end
+end
+
+local function index(p, id, msg)
+  for_index(msg, function(line) call('ZADD', p .. line, 0, id) end)
+end
+
+local function unindex(p, id, msg)
+  for_index(msg, function(line) pcall('ZREM', p .. line, id) end)
+end
+
+-- What a lease says: until when, since when it runs, its place among the claimed ones, since when it had waited.
+local function lease_of(f)
+  if not f.lease then return nil end
+  local till, started, place, since = string.match(f.lease, '^(%d+) (%d+) (%d+) (%d*)$')
+  if till then return { till = tonumber(till), started = started, place = place, since = since } end
+end
+
+local function lease_text(till, started, place, since)
+  return text(till) .. ' ' .. started .. ' ' .. place .. ' ' .. since
+end
+
+-- The lease if it is one of ours and no Go worker has taken the task since: that changes the score and nothing else.
+local function our_lease(p, id, f)
+  local lease = f.state == 'active' and lease_of(f)
+  if not lease then return nil end
+  local score = call('ZSCORE', p .. 'lease', id)
+  if score and tonumber(score) ~= second(lease.till) then return nil end
+  return lease
+end
+
+-- Takes an id out of the active ones. The oldest sit at the right end.
+local function leave_active(p, id)
+  call('LREM', p .. 'active', -1, id)
+  call('ZREM', p .. 'lease', id)
+end
+
+-- Takes an id out of the place where its state says it waits or rests.
+local function leave(p, id, f)
+  local state = f.state
+  if state == 'pending' then
+    call('LREM', p .. 'pending', -1, id)
+  elseif state == 'aggregating' then
+    local group = f.group or ''
+    call('ZREM', p .. 'g:' .. group, id)
+    if call('EXISTS', p .. 'g:' .. group) == 0 then call('SREM', p .. 'groups', group) end
+  elseif state == 'active' then
+    leave_active(p, id)
+  elseif state then
+    call('ZREM', p .. state, id)
+  end
+end
+
+-- Since when a task exists: while it has never left the pending ones its waiting time says so.
+local function enqueued_at(f)
+  return f.enqueued_at or (f.pending_since and sub(f.pending_since, 1, -4)) or now_text
+end
+
+-- What a task loses that leaves its state; fields that are not there are passed over.
+local STATE_FIELDS = { 'lease', 'pending_since', 'place', 'completed_at', 'expires_at', 'recorded', 'seen' }
+local function forget(p, id)
+  call('HDEL', p .. 't:' .. id, unpack(STATE_FIELDS))
+end
+
+-- To the end of the pending ones.
+local function wait(p, id, f)
+  local key = p .. 't:' .. id
+  local since = enqueued_at(f)
+  forget(p, id)
+  call('LPUSH', p .. 'pending', id)
+  woken[p] = true
+  call('HSET', key, 'state', 'pending', 'pending_since', nanos(now), 'enqueued_at', since)
+end
+
+-- To the scheduled ones or to retry, until this second.
+local function wait_until(p, id, f, state, due_s)
+  local key = p .. 't:' .. id
+  local since = enqueued_at(f)
+  forget(p, id)
+  call('ZADD', p .. state, due_s, id)
+  woken[p] = true
+  call('HSET', key, 'state', state, 'enqueued_at', since)
+end
+
+-- To the archive, with what ended it. It has no lock and wants a dead letter of its own.
+local function archive(p, id, f, class, error, token)
+  local key = p .. 't:' .. id
+  local since = enqueued_at(f)
+  unlock(p, id, f)
+  forget(p, id)
+  call('HDEL', key, 'cancel')
+  call('ZADD', p .. 'archived', now_s, id)
+  local msg = rewrite(f.msg, { [7] = error, [11] = now_s })
+  call('HSET', key, 'msg', msg, 'state', 'archived', 'class', class, 'failed_at', now_text, 'enqueued_at', since,
+    'token', token)
+end
+
+-- Sets aside what cannot be understood: nothing of it is lost, and it stands in nobody's way.
+local function set_aside(p, id, f, reason)
+  local key, aside = p .. 't:' .. id, p .. 'quarantine:' .. id
+  if f then
+    unlock(p, id, f)
+    if f.msg then unindex(p, id, f.msg) end
+  end
+  call('DEL', aside)
+  if f then call('RENAME', key, aside) end
+  call('HSET', aside, 'quarantine_reason', reason, 'quarantined_at', now_text)
+  call('ZADD', p .. 'quarantined', now_s, id)
+end
+
+-- The proof that a dead letter names. Who was archived by others has one made of what is there.
+local function token_of(id, f, score)
+  if f.token and f.failed_at and floor(tonumber(f.failed_at) / 1000000) == tonumber(score) then return f.token end
+  return sub(redis.sha1hex(id .. ' ' .. score), 1, 16)
+end
+
+-- A task as the caller gets it: id, fields, score in its list ('' where it has none).
+local function show(p, id, f)
+  local state, score = f.state, ''
+  if state == 'active' then
+    score = call('ZSCORE', p .. 'lease', id) or ''
+  elseif state == 'scheduled' or state == 'retry' or state == 'archived' or state == 'completed' then
+    score = call('ZSCORE', p .. state, id) or ''
+    if state == 'archived' and score ~= '' then f.token = token_of(id, f, score) end
+  end
+  return { id, flatten(f), score }
+end

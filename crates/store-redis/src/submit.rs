@@ -1,0 +1,143 @@
+//! [`Submit`]: many tasks a script, one round trip.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use poolwright_broker::{Enqueued, Error, How, Reply, Submit};
+use poolwright_core::{NewTask, OnConflict, State, TaskId, TaskKey, When};
+
+use crate::RedisStore;
+use crate::keys::Keys;
+use crate::link::Kind;
+use crate::message::message;
+use crate::reply::Parts;
+use crate::script::{Call, ENQUEUE};
+use crate::store::Batch;
+use crate::wire::Wire;
+
+/// The most tasks of one script: a server does nothing else meanwhile.
+const TASKS_MAX: usize = 500;
+
+/// About the most bytes of one script's arguments.
+const BYTES_MAX: usize = 4 << 20;
+
+impl Submit for RedisStore {
+    fn enqueue(&self, tasks: Vec<NewTask>) -> Reply<'_, Vec<Result<Enqueued, Error>>> {
+        Box::pin(async move {
+            let mut outcomes = Vec::with_capacity(tasks.len());
+            let mut left = VecDeque::from(tasks);
+            while !left.is_empty() {
+                outcomes.extend(self.enqueue_some(portion(&mut left)).await?);
+            }
+            Ok(outcomes)
+        })
+    }
+}
+
+/// The first tasks, as many as one script takes.
+fn portion(left: &mut VecDeque<NewTask>) -> Vec<NewTask> {
+    let (mut bytes, mut count) = (0, 0);
+    for task in left.iter().take(TASKS_MAX) {
+        bytes += task.payload.len() + 200;
+        if count > 0 && bytes > BYTES_MAX {
+            break;
+        }
+        count += 1;
+    }
+    left.drain(..count).collect()
+}
+
+impl RedisStore {
+    async fn enqueue_some(&self, tasks: Vec<NewTask>) -> Result<Vec<Result<Enqueued, Error>>, Error> {
+        let mut outcomes: Vec<Option<Result<Enqueued, Error>>> = tasks.iter().map(|_| None).collect();
+        let batches = self.batches(tasks.into_iter().map(|task| (task.key.queue.clone(), task)));
+        for batch in &batches {
+            self.register(&batch.queues).await?;
+        }
+        let done = self.run_all(batches, Kind::Write, |batch| self.enqueue_call(batch)).await?;
+        for (batch, mut parts) in done {
+            for (at, _, task) in &batch.items {
+                outcomes[*at] = Some(outcome(&task.key, parts.list()?)?);
+            }
+            self.wake(&batch.queues, parts.list()?)?;
+        }
+        Ok(outcomes.into_iter().map(|outcome| outcome.expect("each task is in one batch")).collect())
+    }
+
+    fn enqueue_call(&self, batch: &Batch<NewTask>) -> Call {
+        let mut call = self.call(&ENQUEUE);
+        call.flag(!self.link.is_cluster()).flag(false);
+        call.number(i128::try_from(batch.queues.len()).unwrap_or(0));
+        let keys: Vec<Keys> = batch.queues.iter().map(Keys::of).collect();
+        for keys in &keys {
+            call.key(keys.pending()).arg(keys.prefix().to_owned());
+        }
+        for (_, number, task) in &batch.items {
+            write_task(&mut call, &keys[number - 1], *number, task);
+        }
+        call
+    }
+}
+
+fn write_task(call: &mut Call, keys: &Keys, number: usize, task: &NewTask) {
+    let (when, time) = when(task.when);
+    let lock = task.unique.as_ref();
+    let needs_bare = task.on_conflict == OnConflict::RunAgain && lock.is_some();
+    let on_conflict = match task.on_conflict {
+        OnConflict::Reject => "reject",
+        OnConflict::ReplaceFinished => "replace_finished",
+        OnConflict::RunAgain => "run_again",
+    };
+    call.number(i128::try_from(number).unwrap_or(0))
+        .arg(task.key.id.as_str().to_owned())
+        .arg(message(keys, task, true).to_bytes())
+        .arg(when)
+        .number(time)
+        .arg(lock.map(|lock| keys.unique(&lock.key)).unwrap_or_default())
+        .number(lock.map_or(0, |lock| micros(lock.lasts)))
+        .arg(on_conflict)
+        .arg(if needs_bare { Bytes::from(message(keys, task, false).to_bytes()) } else { Bytes::new() });
+}
+
+/// A time as scripts take it.
+pub(crate) fn when(when: When) -> (&'static str, i128) {
+    match when {
+        When::Now => ("now", 0),
+        When::After(delay) => ("after", micros(delay)),
+        When::At(time) => ("at", time.as_micros().into()),
+    }
+}
+
+/// Microseconds, at most what 64 bits hold.
+pub(crate) fn micros(duration: std::time::Duration) -> i128 {
+    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX).into()
+}
+
+/// The state that a script names; `aggregating` waits, too.
+pub(crate) fn state(word: &str) -> Result<State, Error> {
+    match word {
+        "aggregating" => Ok(State::Scheduled),
+        word => word.parse().map_err(|_| Error::Corrupt { what: format!("a task's state is `{word}`") }),
+    }
+}
+
+fn outcome(key: &TaskKey, mut parts: Parts) -> Result<Result<Enqueued, Error>, Error> {
+    let (what, word, who) = (parts.text()?, parts.text()?, parts.text()?);
+    let taken = |how| {
+        let state = state(&word)?;
+        Ok(Ok(Enqueued { key: key.clone(), state, how }))
+    };
+    match what.as_str() {
+        "stored" => taken(How::Stored),
+        "replaced" => taken(How::Replaced),
+        "coalesced" => taken(How::Coalesced),
+        "again" => taken(How::RunsAgain),
+        "id" => Ok(Err(Error::DuplicateId { key: key.clone(), state: state(&word)? })),
+        "lock" => {
+            let id = TaskId::new(who)
+                .map_err(|error| Error::Corrupt { what: format!("a lock's holder: {error}") })?;
+            Ok(Err(Error::DuplicateUnique { holder: TaskKey::new(key.queue.clone(), id) }))
+        }
+        other => Err(Error::Corrupt { what: format!("an enqueue was answered with `{other}`") }),
+    }
+}
