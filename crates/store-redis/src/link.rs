@@ -11,23 +11,28 @@
 //! | `session` | one connection, many callers |
 //! | `node` | one place with a session most of the time: reconnects, waits |
 //! | `sentinel` | where the primary is |
+//! | `cluster`, `slot` | which node a key belongs to, and what to do when it says otherwise |
+//! | `place` | one of these, as the options say, opened and looked at |
 //! | `check` | what a server must be |
 //! | `side` | connections for waits and for subscriptions |
 //! | `fault` | what errors mean |
 
 mod check;
+mod cluster;
 mod dial;
 mod fault;
 mod greeting;
 mod node;
+mod place;
 mod sentinel;
 mod session;
 mod side;
+mod slot;
 mod stream;
 mod tls;
 
+use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use redis::{Cmd, Pipeline, Value};
@@ -37,11 +42,10 @@ pub use fault::CallError;
 pub use side::{Dedicated, Published, Subscriber};
 
 use crate::error::Error;
-use crate::options::{Endpoint, RedisOptions};
-use dial::Dialer;
-use node::{Backoff, Epoch, Finder, Node};
-use sentinel::Sentinels;
-use session::{Limit, Session};
+use crate::options::RedisOptions;
+use node::Epoch;
+use place::Place;
+use session::Limit;
 
 /// What a command does, for its time limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,27 +56,29 @@ pub enum Kind {
     Write,
 }
 
+/// One answer for each command of a pipeline.
+pub type Answers = Vec<Result<Value, CallError>>;
+
 /// The connection of a store. Clones share it; the last one closes it.
 #[derive(Clone)]
 pub struct Link(Arc<Inner>);
 
 struct Inner {
-    place: Node,
+    place: Place,
     epoch: Epoch,
-    closed: AtomicBool,
     description: String,
     read_timeout: Duration,
     write_timeout: Duration,
 }
 
-impl std::fmt::Debug for Link {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Link").field(&self.0.description).finish()
     }
 }
 
 impl Link {
-    /// Connects and looks whether the server will do. The connections live on the runtime on which this is called.
+    /// Connects and looks whether the servers will do. The connections live on the runtime on which this is called.
     ///
     /// # Errors
     /// [`Error`], with what was found, what was expected and the cure.
@@ -86,35 +92,15 @@ impl Link {
             );
         }
         let epoch: Epoch = Arc::new(watch::Sender::new(0));
-        let dialer = Dialer::new(options, true)?;
-        let finder = match &options.endpoint {
-            Endpoint::Single(address) => Finder::At(address.clone()),
-            Endpoint::Sentinel { sentinels, master, login } => {
-                let theirs = dialer.sentinels(login.clone());
-                Finder::Sentinels(Sentinels::new(theirs, master.clone(), sentinels.clone()))
-            }
-            Endpoint::Cluster { .. } => {
-                return Err(Error::Unfit { why: "clusters are not supported yet".to_owned() });
-            }
-        };
-        let limit = Limit::of(options.connect_timeout);
-        let place = Node::new(dialer, finder, Backoff::new(options), Arc::clone(&epoch));
-        let session = place.session(limit).await?;
-        check::check(&session, limit, false).await?;
-        Ok(Self(Arc::new(Inner {
-            place,
-            epoch,
-            closed: AtomicBool::new(false),
-            description,
-            read_timeout: options.read_timeout,
-            write_timeout: options.write_timeout,
-        })))
+        let place = Place::open(options, &epoch).await?;
+        let (read_timeout, write_timeout) = (options.read_timeout, options.write_timeout);
+        Ok(Self(Arc::new(Inner { place, epoch, description, read_timeout, write_timeout })))
     }
 
     /// A cluster: keys of one command must share a slot, and there are as many servers as there are parts.
     #[must_use]
     pub fn is_cluster(&self) -> bool {
-        false
+        matches!(self.0.place, Place::Cluster(_))
     }
 
     /// What is reached, such as `redis:127.0.0.1:6379/0`, without secrets.
@@ -128,10 +114,10 @@ impl Link {
     /// # Errors
     /// [`CallError`]: the server's own error, or the lack of an answer within the time limit of `kind`.
     pub async fn call(&self, key: Option<&[u8]>, cmd: Cmd, kind: Kind) -> Result<Value, CallError> {
-        self.send(None, key, cmd, kind).await
+        self.0.place.call(key, &cmd, self.limit(kind), || Ok(())).await
     }
 
-    /// As [`Link::call`], but only on connections that already were there when [`Link::epoch`] was `epoch`.
+    /// As [`Link::call`], but only while [`Link::epoch`] is `epoch`: never as the first on a new connection.
     ///
     /// # Errors
     /// As [`Link::call`]; it was certainly not executed if the epoch is another one.
@@ -142,19 +128,14 @@ impl Link {
         cmd: Cmd,
         kind: Kind,
     ) -> Result<Value, CallError> {
-        self.send(Some(epoch), key, cmd, kind).await
-    }
-
-    async fn send(
-        &self,
-        epoch: Option<u64>,
-        key: Option<&[u8]>,
-        cmd: Cmd,
-        kind: Kind,
-    ) -> Result<Value, CallError> {
-        let limit = self.limit(kind);
-        let session = self.session(key, limit, epoch).await?;
-        session.call(&cmd, Some(limit)).await.map_err(|error| self.unexpected_cluster(error))
+        // It is asked when there is a session, and a session is only seen after the epoch that it began.
+        let may = || {
+            let is_same = epoch == self.epoch();
+            let why =
+                || CallError::unreachable(format!("the connection to {} is a new one", self.describe()));
+            is_same.then_some(()).ok_or_else(why)
+        };
+        self.0.place.call(key, &cmd, self.limit(kind), may).await
     }
 
     /// Sends several commands, all for the server that owns `key`, with nothing of ours between them. They are no transaction:
@@ -167,15 +148,12 @@ impl Link {
         key: Option<&[u8]>,
         pipeline: Pipeline,
         kind: Kind,
-    ) -> Result<Vec<Result<Value, CallError>>, CallError> {
+    ) -> Result<Answers, CallError> {
+        debug_assert!(!pipeline.is_transaction(), "a transaction has one answer, not one for each command");
         if pipeline.is_empty() {
             return Ok(Vec::new());
         }
-        debug_assert!(!pipeline.is_transaction(), "a transaction has one answer, not one for each command");
-        let limit = self.limit(kind);
-        let session = self.session(key, limit, None).await?;
-        let answers = session.pipeline(&pipeline, limit).await?;
-        Ok(answers.into_iter().map(|answer| answer.map_err(|error| self.unexpected_cluster(error))).collect())
+        self.0.place.pipeline(key, &pipeline, self.limit(kind)).await
     }
 
     /// Opens a connection of one's own to the server that owns `key`, for commands that block.
@@ -183,9 +161,9 @@ impl Link {
     /// # Errors
     /// [`CallError`] if it cannot be made; nothing was executed.
     pub async fn dedicated(&self, key: &[u8]) -> Result<Dedicated, CallError> {
-        let session = self.session(Some(key), self.limit(Kind::Write), None).await?;
-        let dialer = self.0.place.dialer();
-        Ok(Dedicated(dialer.session_from_anywhere(session.address().clone()).await?))
+        let session = self.0.place.session(Some(key), self.limit(Kind::Write)).await?;
+        let address = session.address().clone();
+        Ok(Dedicated(self.0.place.dialer().session_from_anywhere(address).await?))
     }
 
     /// Opens a connection for subscriptions. When it ends, a new one has to be opened and subscribed.
@@ -193,14 +171,13 @@ impl Link {
     /// # Errors
     /// [`CallError`] if it cannot be made.
     pub async fn pubsub(&self) -> Result<Subscriber, CallError> {
-        let session = self.session(None, self.limit(Kind::Write), None).await?;
+        let session = self.0.place.session(None, self.limit(Kind::Write)).await?;
         let epoch = self.0.epoch.subscribe();
-        let dialer = self.0.place.dialer();
-        let pubsub = dialer.pubsub_from_anywhere(session.address().clone()).await?;
+        let pubsub = self.0.place.dialer().pubsub_from_anywhere(session.address().clone()).await?;
         Ok(Subscriber::new(pubsub, session.server().to_owned(), self.0.write_timeout, epoch))
     }
 
-    /// Counts what may have cost writes or time: each connection made anew, each server that was replaced by another.
+    /// Counts what may have cost writes or time: each connection made anew, each primary that was replaced by another.
     ///
     /// It has changed before the first command goes through a new connection.
     #[must_use]
@@ -217,7 +194,6 @@ impl Link {
     /// Later calls are refused; those on their way may end. Connections of [`Link::dedicated`] and [`Link::pubsub`] are their
     /// holders'.
     pub fn close(&self) {
-        self.0.closed.store(true, Ordering::Release);
         self.0.place.close();
     }
 
@@ -226,36 +202,5 @@ impl Link {
             Kind::Read => self.0.read_timeout,
             Kind::Write => self.0.write_timeout,
         })
-    }
-
-    async fn session(
-        &self,
-        _key: Option<&[u8]>,
-        limit: Limit,
-        epoch: Option<u64>,
-    ) -> Result<Arc<Session>, CallError> {
-        if self.0.closed.load(Ordering::Acquire) {
-            return Err(CallError::closed());
-        }
-        let session = self.0.place.session(limit).await?;
-        // In this order: a session is only seen after the epoch that it began.
-        if epoch.is_some_and(|epoch| epoch != self.epoch()) {
-            return Err(CallError::unreachable(format!(
-                "the connection to {} is a new one",
-                self.describe()
-            )));
-        }
-        Ok(session)
-    }
-
-    /// A server that was none when the store was opened has become a node of a cluster.
-    fn unexpected_cluster(&self, error: CallError) -> CallError {
-        if error.redirect().is_some() {
-            return CallError::refused(format!(
-                "{} is a node of a cluster now: write redis-cluster://",
-                self.describe()
-            ));
-        }
-        error
     }
 }

@@ -127,6 +127,14 @@ impl CallError {
         Self::unavailable(why.into(), true)
     }
 
+    /// Nothing was sent: everybody who was asked failed. It is hopeless only if it is with each of them.
+    pub(crate) fn all(what: &str, failed: &[Self]) -> Self {
+        let why = failed.iter().map(Self::why).collect::<Vec<_>>().join("; ");
+        let why = format!("{what}: {why}");
+        let hopeless = !failed.is_empty() && failed.iter().all(|error| !error.error.is_retryable());
+        if hopeless { Self::refused(why) } else { Self::unreachable(why) }
+    }
+
     /// Nothing was sent: whatever was to send it is gone.
     pub(crate) fn no_runtime() -> Self {
         Self::unreachable("the runtime on which the store was opened has ended")

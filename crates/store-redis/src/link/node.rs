@@ -40,6 +40,10 @@ impl Backoff {
         Self { min: options.backoff_min, max: options.backoff_max, chance: options.chance.clone() }
     }
 
+    pub(super) const fn max(&self) -> Duration {
+        self.max
+    }
+
     /// The wait after so many failures in a row, at least one.
     pub(super) fn wait(&self, failures: u32) -> Duration {
         let doublings = failures.saturating_sub(1).min(20);
@@ -114,6 +118,11 @@ impl Node {
     /// The dialer of this server, for connections beside the session.
     pub(super) fn dialer(&self) -> &Dialer {
         &self.0.dialer
+    }
+
+    /// There is a session now.
+    pub(super) fn is_up(&self) -> bool {
+        matches!(&*self.0.lock(), State::Up { session, .. } if session.is_usable())
     }
 
     /// Calls from now on are refused; those on their way may end.

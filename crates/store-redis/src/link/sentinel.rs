@@ -43,11 +43,7 @@ impl Sentinels {
                 Err(error) => failed.push(error),
             }
         }
-        let why = failed.iter().map(CallError::why).collect::<Vec<_>>().join("; ");
-        let why = format!("no sentinel names a primary `{}`: {why}", self.master);
-        // As long as one of them may know it, another attempt may find it.
-        let hopeless = failed.iter().all(|error| !error.broker().is_retryable());
-        Err(if hopeless { CallError::refused(why) } else { CallError::unreachable(why) })
+        Err(CallError::all(&format!("no sentinel names a primary `{}`", self.master), &failed))
     }
 
     /// Asks another one first, the next time.
