@@ -20,6 +20,7 @@ pub struct Crew {
     program: PathBuf,
     config: PathBuf,
     broker: String,
+    ledger: Option<String>,
     /// What all of them told.
     pub journal: Journal,
 }
@@ -34,7 +35,13 @@ impl Crew {
     /// The same, writing another journal.
     #[must_use]
     pub fn with_journal(program: &str, place: &Place, journal: Journal) -> Self {
-        Self { program: program.into(), config: place.config(), broker: place.url(), journal }
+        Self {
+            program: program.into(),
+            config: place.config(),
+            broker: place.url(),
+            ledger: place.ledger(),
+            journal,
+        }
     }
 
     /// A worker process that knows all types, once it is up.
@@ -60,7 +67,12 @@ impl Crew {
     }
 
     fn start(&self, role: Role, variables: &[(&str, &str)]) -> Process {
-        let plan = Plan { config: self.config.clone(), broker: self.broker.clone(), role };
+        let plan = Plan {
+            config: self.config.clone(),
+            broker: self.broker.clone(),
+            ledger: self.ledger.clone(),
+            role,
+        };
         let mut child = Command::new(&self.program)
             .arg(serde_json::to_string(&plan).unwrap())
             .envs(variables.iter().copied())

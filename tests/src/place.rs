@@ -7,6 +7,7 @@ use poolwright::Stores;
 use poolwright::client::Request;
 use poolwright::inspector::QueueView;
 use poolwright::prelude::*;
+use poolwright_testbed::RedisServer;
 use tempfile::TempDir;
 
 use crate::stage::{Part, Stage, act};
@@ -18,21 +19,36 @@ const BATCH: usize = 500;
 pub struct Place {
     dir: TempDir,
     topology: Topology,
+    /// None: the store is a file.
+    server: Option<RedisServer>,
 }
 
 impl Place {
-    /// A place with this file of queues; its version is written for it.
+    /// A place with this file of queues and a store on a file; the queues' version is written for it.
     ///
     /// # Panics
     /// When the file has a mistake.
     #[must_use]
     pub fn new(queues: &str) -> Self {
+        Self::with(queues, None)
+    }
+
+    /// The same with a store on a Redis server of its own.
+    ///
+    /// # Panics
+    /// When the file has a mistake, or there is no server.
+    #[must_use]
+    pub fn on_redis(queues: &str) -> Self {
+        Self::with(queues, Some(redis_server()))
+    }
+
+    fn with(queues: &str, server: Option<RedisServer>) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let config = dir.path().join("queues.toml");
         std::fs::write(&config, format!("version = 1\n{queues}")).unwrap();
         let (topology, warnings) = Topology::load(&config).unwrap_or_else(|error| panic!("{error}"));
         assert!(warnings.is_empty(), "{warnings:?}");
-        Self { dir, topology }
+        Self { dir, topology, server }
     }
 
     /// The directory.
@@ -59,15 +75,33 @@ impl Place {
         self.path().join("tasks.db")
     }
 
-    /// Its URL. No story cuts the power, so none waits for the disk.
+    /// The server, where the store is on Redis.
+    #[must_use]
+    pub const fn server(&self) -> Option<&RedisServer> {
+        self.server.as_ref()
+    }
+
+    /// The URL of the tasks. No story cuts the power, so none waits for the disk.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("sqlite://{}?synchronous=normal", self.database().display())
+        let file = || format!("sqlite://{}?synchronous=normal", self.database().display());
+        self.server.as_ref().map_or_else(file, RedisServer::unix_url)
+    }
+
+    /// The URL of the ledger, where it is not beside the tasks.
+    #[must_use]
+    pub fn ledger(&self) -> Option<String> {
+        let file = || format!("sqlite://{}?synchronous=normal", self.database().display());
+        self.server.as_ref().map(|_| file())
     }
 
     /// An orchestrator of the file on the store.
     pub fn orchestrator(&self) -> Orchestrator {
-        Orchestrator::load(self.config()).unwrap().broker(self.url())
+        let orchestrator = Orchestrator::load(self.config()).unwrap().broker(self.url());
+        match self.ledger() {
+            Some(ledger) => orchestrator.ledger(ledger),
+            None => orchestrator,
+        }
     }
 
     /// The same, playing the tasks of these types on a stage.
@@ -78,7 +112,7 @@ impl Place {
 
     /// The store, opened once more.
     pub async fn stores(&self) -> Stores {
-        Stores::open(&self.url(), None).await.unwrap()
+        Stores::open(&self.url(), self.ledger().as_deref()).await.unwrap()
     }
 
     /// A client of another program.
@@ -90,6 +124,21 @@ impl Place {
     pub async fn inspector(&self) -> TaskInspector {
         TaskInspector::connect(&self.url(), &self.topology).await.unwrap()
     }
+}
+
+/// A Redis server of one's own. It writes down every command before it answers, so that a kill loses nothing.
+///
+/// # Panics
+/// When there is no server.
+#[must_use]
+pub fn redis_server() -> RedisServer {
+    // On a thread of its own: a story may have begun a runtime already.
+    let start = || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let options = RedisServer::options().append_only().line("appendfsync no");
+        runtime.block_on(options.start()).unwrap_or_else(|error| panic!("{error}"))
+    };
+    std::thread::spawn(start).join().unwrap()
 }
 
 /// A request for a task of this type that plays this part.

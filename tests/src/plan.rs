@@ -15,6 +15,8 @@ pub struct Plan {
     pub config: PathBuf,
     /// The store.
     pub broker: String,
+    /// The URL of the ledger, where it is not beside the tasks.
+    pub ledger: Option<String>,
     /// What for.
     pub role: Role,
 }

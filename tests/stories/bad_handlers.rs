@@ -1,9 +1,11 @@
 //! Handlers that behave as badly as they can: no other pool feels it, and every slot comes back.
 
-use acceptance::place::{Place, Sums, play, send, send_many, sums};
+use acceptance::place::{Sums, play, send, send_many, sums};
 use acceptance::stage::{Part, Play};
 use acceptance::{impatient, safely};
 use poolwright::prelude::*;
+
+use crate::place;
 
 const QUEUES: &str = r#"
 [runtime]
@@ -27,7 +29,7 @@ queue = "good"
 #[tokio::test]
 async fn handlers_that_block_panic_overstay_and_forget_slow_no_other_pool_and_leak_no_slot() {
     safely(async {
-        let place = Place::new(QUEUES);
+        let place = place(QUEUES);
         let theatre = Play::new();
         let app = place.playing(&theatre.stage, &["bad", "good"]).tune(impatient).start().await.unwrap();
         let client = app.client();

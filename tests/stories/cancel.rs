@@ -2,14 +2,14 @@
 
 use acceptance::crew::Crew;
 use acceptance::journal::What;
-use acceptance::place::{Place, Sums, send, sums};
+use acceptance::place::{Sums, send, sums};
 use acceptance::safely;
 use acceptance::stage::Part;
 use poolwright::core::Class;
 use poolwright::inspector::Cancelled;
 use poolwright::ledger::{Filter, ListRequest};
 
-use crate::WORKER;
+use crate::{WORKER, place};
 
 const QUEUES: &str = r#"
 [pools.main]
@@ -29,7 +29,7 @@ protected = true
 #[tokio::test]
 async fn a_cancel_reaches_waiting_and_running_tasks_of_another_process() {
     safely(async {
-        let place = Place::new(QUEUES);
+        let place = place(QUEUES);
         let crew = Crew::new(WORKER, &place);
         let (client, inspector) = (place.client().await, place.inspector().await);
         send(&client, "work", "running", Part::Wait).await;

@@ -1,12 +1,12 @@
 //! `kill -9` at any moment: nothing is lost, nothing is settled twice, and a crash is no failure.
 
 use acceptance::crew::Crew;
-use acceptance::place::{Place, Sums, send_many, sums};
+use acceptance::place::{Sums, send_many, sums};
 use acceptance::safely;
 use acceptance::stage::Part;
 use poolwright::core::Chance;
 
-use crate::WORKER;
+use crate::{WORKER, place};
 
 const TASKS: usize = 2_000;
 const KILLS: usize = 10;
@@ -28,7 +28,7 @@ max_crashes = 50
 #[tokio::test]
 async fn a_worker_killed_ten_times_loses_nothing_and_settles_nothing_twice() {
     safely(async {
-        let place = Place::new(QUEUES);
+        let place = place(QUEUES);
         let crew = Crew::new(WORKER, &place);
         // Every twentieth task is at work whenever the worker dies: it lasts until thirty others have begun.
         let part = |at| if at % 20 == 7 { Part::Long(30) } else { Part::Ok };

@@ -8,10 +8,11 @@ use acceptance::program::{poolwright, root};
 use acceptance::safely;
 use poolwright::core::Chance;
 use poolwright::prelude::*;
+use poolwright_testbed::RedisServer;
 use serde_json::Value;
 use tokio::process::Command;
 
-use crate::WORKER;
+use crate::{WORKER, server};
 
 const DOCUMENTS: usize = 60;
 const KILLS: u64 = 5;
@@ -62,12 +63,19 @@ struct Home {
     program: PathBuf,
     at: PathBuf,
     folder: PathBuf,
+    server: Option<RedisServer>,
 }
 
 impl Home {
     fn new(program: &Path, at: PathBuf, folder: &Path) -> Self {
         std::fs::create_dir_all(&at).unwrap();
-        Self { program: program.to_owned(), at, folder: folder.to_owned() }
+        Self { program: program.to_owned(), at, folder: folder.to_owned(), server: server() }
+    }
+
+    /// The URL of its tasks, as the demo takes it or chooses it.
+    fn broker(&self) -> String {
+        let file = || format!("sqlite://{}", self.at.join(".poolwright/tasks.db").display());
+        self.server.as_ref().map_or_else(file, RedisServer::unix_url)
     }
 
     fn demo(&self) -> Command {
@@ -75,6 +83,9 @@ impl Home {
         demo.args(["--json", "demo"]).arg(&self.folder).current_dir(&self.at).kill_on_drop(true);
         for variable in ["POOLWRIGHT_BROKER_URL", "POOLWRIGHT_LEDGER_URL", "POOLWRIGHT_CONFIG"] {
             demo.env_remove(variable);
+        }
+        if self.server.is_some() {
+            demo.args(["--broker", &self.broker()]);
         }
         demo
     }
@@ -146,8 +157,7 @@ async fn the_demo_killed_five_times_ends_with_the_counts_of_a_calm_run() {
 
         let wild = Home::new(&program, place.path().join("wild"), &folder);
         let (topology, _) = Topology::load(root().join("queues.toml")).unwrap();
-        let store = format!("sqlite://{}", wild.at.join(".poolwright/tasks.db").display());
-        let inspector = TaskInspector::connect(&store, &topology).await.unwrap();
+        let inspector = TaskInspector::connect(&wild.broker(), &topology).await.unwrap();
         let chance = Chance::seeded(5);
         for kill in 1..=KILLS {
             let moment = tasks * kill / 8 + chance.next() % (tasks / 16);

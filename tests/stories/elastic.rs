@@ -1,9 +1,11 @@
 //! The shared pool is elastic: idle, it takes enrichment's backlog; wanted, it gives way.
 
-use acceptance::place::{Place, send, send_many};
+use acceptance::place::{send, send_many};
 use acceptance::safely;
 use acceptance::stage::{Part, Play};
 use poolwright::core::Chance;
+
+use crate::place;
 
 fn queues(borrow: &str) -> String {
     format!(
@@ -30,7 +32,7 @@ queue = "summary"
 }
 
 async fn idle_shared_workers_help_and_give_way(borrow: &str) {
-    let place = Place::new(&queues(borrow));
+    let place = place(&queues(borrow));
     let play = Play::new();
     let types = ["core:work", "enrichment:work"];
     let app = place.playing(&play.stage, &types).chance(Chance::seeded(11)).start().await.unwrap();

@@ -1,9 +1,11 @@
 //! Pools are walls: enrichment is stuck to its last worker, and core does not notice.
 
 use acceptance::journal::What;
-use acceptance::place::{Place, send_many, sums};
+use acceptance::place::{send_many, sums};
 use acceptance::safely;
 use acceptance::stage::{Part, Play};
+
+use crate::place;
 
 const WAITING: usize = 10_000;
 const CORE_TASKS: usize = 200;
@@ -34,7 +36,7 @@ timeout = "0s"
 }
 
 async fn no_core_task_waits_for_enrichment(borrow: &str) {
-    let place = Place::new(&queues(borrow));
+    let place = place(&queues(borrow));
     let play = Play::new();
     let client = place.client().await;
     // Half of them wait as they should, half block a thread each.

@@ -15,7 +15,7 @@ use poolwright::ledger::{Filter, ListRequest};
 use poolwright::prelude::*;
 use poolwright::worker::Options;
 
-use crate::WORKER;
+use crate::{WORKER, place};
 
 const QUEUES: &str = r#"
 [runtime]
@@ -95,7 +95,7 @@ async fn kill_with(place: &Place, client: &Client, id: &str) {
 #[tokio::test]
 async fn every_road_to_the_archive_leaves_one_letter_that_says_why() {
     safely(async {
-        let place = Place::new(QUEUES);
+        let place = place(QUEUES);
         let client = place.client().await;
         kill_with(&place, &client, "crashed").await;
 
@@ -182,7 +182,7 @@ impl DeadLetterSink for Desk {
 #[tokio::test]
 async fn a_sink_that_is_away_changes_no_fate_and_gets_its_letters_later() {
     safely(async {
-        let place = Place::new(QUEUES);
+        let place = place(QUEUES);
         let (curtain, desk) = (Play::new(), Desk::default());
         let start =
             || place.playing(&curtain.stage, &TYPES).on_dead_letter(desk.clone()).tune(impatient).start();

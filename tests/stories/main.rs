@@ -17,5 +17,15 @@ mod stop;
 mod walk;
 mod weights;
 
+/// Where each story happens.
+fn place(queues: &str) -> acceptance::place::Place {
+    acceptance::place::Place::new(queues)
+}
+
+/// The server on which the demo keeps its tasks; none: in a file.
+fn server() -> Option<poolwright_testbed::RedisServer> {
+    None
+}
+
 /// The program that a story starts, stops and kills.
 const WORKER: &str = env!("CARGO_BIN_EXE_story_worker");

@@ -1,12 +1,12 @@
 //! An upgrade that rolls: a task that this process does not know goes back and is run by the one that does.
 
 use acceptance::crew::Crew;
-use acceptance::place::{Place, Sums, send, send_many, sums};
+use acceptance::place::{Sums, send, send_many, sums};
 use acceptance::stage::{Part, Play};
 use acceptance::{impatient, safely};
 use poolwright::ledger::Filter;
 
-use crate::WORKER;
+use crate::{WORKER, place};
 
 const QUEUES: &str = r#"
 [retry.soon]
@@ -31,7 +31,7 @@ queue = "work"
 #[tokio::test]
 async fn a_type_that_a_process_does_not_know_waits_for_one_that_does() {
     safely(async {
-        let place = Place::new(QUEUES);
+        let place = place(QUEUES);
         let play = Play::new();
         let old = place.playing(&play.stage, &["old"]).tune(impatient).start().await.unwrap();
         let client = old.client();

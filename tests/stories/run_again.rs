@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use acceptance::place::{Place, Sums, sums};
+use acceptance::place::{Sums, sums};
 use acceptance::safely;
 use acceptance::stage::{Part, Play, Stage};
 use poolwright::broker::How;
 use poolwright::prelude::*;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+
+use crate::place;
 
 const QUEUES: &str = r#"
 [pools.wiki]
@@ -43,7 +45,7 @@ async fn finalize(
 #[tokio::test]
 async fn a_request_during_a_run_is_not_lost_and_an_archived_holder_does_not_block() {
     safely(async {
-        let place = Place::new(QUEUES);
+        let place = place(QUEUES);
         let play = Play::new();
         let (editions, mut begun) = unbounded_channel::<u32>();
         let orchestrator = place.orchestrator().state(Arc::clone(&play.stage)).state(editions);

@@ -1,11 +1,11 @@
 //! Several processes on one file: each task is done by one of them, once.
 
 use acceptance::crew::Crew;
-use acceptance::place::{Place, Sums, sums};
+use acceptance::place::{Sums, sums};
 use acceptance::safely;
 use acceptance::stage::Part;
 
-use crate::WORKER;
+use crate::{WORKER, place};
 
 const TASKS_EACH: usize = 2_500;
 
@@ -22,7 +22,7 @@ queue = "work"
 #[tokio::test]
 async fn two_producers_and_two_workers_share_a_file_and_each_task_runs_once() {
     safely(async {
-        let place = Place::new(QUEUES);
+        let place = place(QUEUES);
         let crew = Crew::new(WORKER, &place);
         let workers = [crew.worker().await, crew.worker().await];
         let producers = ["a", "b"].map(|prefix| crew.producer("work", prefix, TASKS_EACH, Part::Ok));

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use acceptance::crew::Crew;
-use acceptance::place::{Place, Sums, send_many, sums};
+use acceptance::place::{Sums, send_many, sums};
 use acceptance::safely;
 use acceptance::stage::Part;
 use poolwright::core::State as TaskState;
 use poolwright::prelude::*;
 
-use crate::WORKER;
+use crate::{WORKER, place};
 
 fn queues(workers: usize, grace: &str) -> String {
     format!(
@@ -39,7 +39,7 @@ async fn waiting(inspector: &TaskInspector) -> Vec<String> {
 #[tokio::test]
 async fn what_a_stop_interrupts_goes_back_in_its_old_order_unused() {
     safely(async {
-        let place = Place::new(&queues(4, "100ms"));
+        let place = place(&queues(4, "100ms"));
         let crew = Crew::new(WORKER, &place);
         send_many(&place.client().await, "work", "t", 20, |_| Part::Wait).await;
         let worker = crew.worker().await;
@@ -75,7 +75,7 @@ async fn what_a_stop_interrupts_goes_back_in_its_old_order_unused() {
 async fn a_stop_in_the_middle_of_work_loses_nothing_and_does_nothing_twice() {
     const TASKS: usize = 600;
     safely(async {
-        let place = Place::new(&queues(8, "1m"));
+        let place = place(&queues(8, "1m"));
         let crew = Crew::new(WORKER, &place);
         send_many(&place.client().await, "work", "t", TASKS, |_| Part::Ok).await;
         let inspector = place.inspector().await;
@@ -103,7 +103,7 @@ async fn a_stop_in_the_middle_of_work_loses_nothing_and_does_nothing_twice() {
 #[tokio::test]
 async fn a_second_signal_ends_at_once_and_still_gives_back_what_ran() {
     safely(async {
-        let place = Place::new(&queues(6, "1h"));
+        let place = place(&queues(6, "1h"));
         let crew = Crew::new(WORKER, &place);
         let parts = [Part::Wait, Part::Deaf, Part::Block];
         send_many(&place.client().await, "work", "t", 6, |at| parts[at % 3]).await;

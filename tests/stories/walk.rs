@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use acceptance::place::Place;
 use acceptance::safely;
 use poolwright::broker::Find;
 use poolwright::core::{State as TaskState, TaskKey};
 use poolwright::prelude::*;
 use tokio::sync::{Notify, mpsc};
+
+use crate::place;
 
 const QUEUES: &str = r#"
 [pools.core]
@@ -106,12 +107,15 @@ async fn ended(inspector: &TaskInspector, key: &TaskKey) {
 }
 
 #[tokio::test]
-async fn a_task_walks_from_its_enqueue_to_its_end_and_the_file_remembers() {
+async fn a_task_walks_from_its_enqueue_to_its_end_and_the_store_remembers() {
     safely(async {
-        let place = Place::new(QUEUES);
-        // As a user writes it: with nothing but a path, so that every step is on the disk.
-        let url = format!("sqlite://{}", place.database().display());
-        let key = walk(Orchestrator::load(place.config()).unwrap().broker(url)).await;
+        let place = place(QUEUES);
+        let orchestrator = match place.server() {
+            Some(_) => place.orchestrator(),
+            // As a user writes it: with nothing but a path, so that every step is on the disk.
+            None => place.orchestrator().broker(format!("sqlite://{}", place.database().display())),
+        };
+        let key = walk(orchestrator).await;
         ended(&place.inspector().await, &key).await;
     })
     .await;
@@ -120,7 +124,7 @@ async fn a_task_walks_from_its_enqueue_to_its_end_and_the_file_remembers() {
 #[tokio::test]
 async fn a_task_walks_the_same_way_in_memory() {
     safely(async {
-        let place = Place::new(QUEUES);
+        let place = place(QUEUES);
         walk(Orchestrator::load(place.config()).unwrap().broker("memory:")).await;
     })
     .await;

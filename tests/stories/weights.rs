@@ -1,12 +1,14 @@
 //! Queues of one pool are drawn by weight.
 
-use acceptance::place::{Place, send_many};
+use acceptance::place::send_many;
 use acceptance::safely;
 use acceptance::stage::{Part, Play};
 use poolwright::Stores;
 use poolwright::client::Client;
 use poolwright::core::Chance;
 use poolwright::core::clock::SystemClock;
+
+use crate::place;
 
 fn queues(workers: usize) -> String {
     format!(
@@ -30,7 +32,7 @@ const TYPES: [&str; 2] = ["heavy:work", "light:work"];
 async fn a_queue_of_weight_three_beside_one_of_weight_one_gets_three_quarters() {
     const LOOKED_AT: usize = 4_000;
     safely(async {
-        let place = Place::new(&queues(8));
+        let place = place(&queues(8));
         let play = Play::new();
         let client = place.client().await;
         // Both last longer than anybody looks.
@@ -51,7 +53,7 @@ async fn a_queue_of_weight_three_beside_one_of_weight_one_gets_three_quarters() 
 
 /// The order in which one worker takes tasks, by queue.
 async fn order(seed: u64, tasks: usize) -> Vec<String> {
-    let place = Place::new(&queues(1));
+    let place = place(&queues(1));
     let play = Play::new();
     // The store draws its tokens elsewhere, so that the seed decides nothing but what the worker draws.
     let stores = Stores::memory(std::sync::Arc::new(SystemClock), Chance::seeded(1));

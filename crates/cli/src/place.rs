@@ -5,12 +5,14 @@
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use poolwright::core::clock::SystemClock;
 use poolwright::core::settings::NoSettings;
-use poolwright::core::{SettingsSource, Timestamp};
+use poolwright::core::{Chance, SettingsSource, Timestamp};
 use poolwright::inspector::Letters;
 use poolwright::registry::{Loader, Warning};
-use poolwright::{Client, Stores, TaskInspector, Topology};
+use poolwright::{Client, LEDGER, Stores, TaskInspector, Topology};
 
 use crate::args::Common;
 use crate::failure::Failure;
@@ -60,11 +62,13 @@ impl Place {
         let named = common.config.clone().map(PathBuf::from);
         // A file that cannot be looked at is tried, so that reading it tells why.
         let here = || Path::new(FILE).try_exists().unwrap_or(true).then(|| PathBuf::from(FILE));
+        let broker = common.broker.clone().unwrap_or_else(|| BROKER.to_owned());
+        let beside = || Stores::keeps_tasks_alone(&broker).then(|| LEDGER.to_owned());
         Ok(Self {
             is_named: named.is_some(),
             file: named.or_else(here),
-            broker: common.broker.clone().unwrap_or_else(|| BROKER.to_owned()),
-            ledger: common.ledger.clone(),
+            ledger: common.ledger.clone().or_else(beside),
+            broker,
         })
     }
 
@@ -178,7 +182,14 @@ impl Place {
         };
         let ledger = ledger.filter(|_| missing_ledger.is_none());
         let is_new = !is_there(&self.broker)?;
-        let stores = Stores::open(&self.broker, ledger).await?;
+        let stores = match &missing_ledger {
+            // Whoever only looks makes no file for records; nothing asks this one.
+            Some(_) => {
+                let ledger = Stores::memory(Arc::new(SystemClock), Chance::from_entropy()).ledger;
+                Stores { broker: Stores::open_broker(&self.broker).await?, ledger }
+            }
+            None => Stores::open(&self.broker, ledger).await?,
+        };
         if is_new {
             // Whoever has mistaken the place would otherwise wait for workers that look elsewhere.
             print::note(format!("made a new broker file {}", file_of(&stores)));

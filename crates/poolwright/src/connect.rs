@@ -26,20 +26,20 @@ pub trait Connect: Sized {
     /// Opens the store of this URL for the types and queues of this topology.
     ///
     /// # Errors
-    /// [`Error::UnknownStore`], [`Error::Sqlite`].
+    /// [`Error::UnknownStore`], [`Error::Sqlite`], [`Error::Redis`].
     fn connect(url: &str, topology: &Topology) -> impl Future<Output = Result<Self, Error>> + Send;
 }
 
 impl Connect for Client {
     async fn connect(url: &str, topology: &Topology) -> Result<Self, Error> {
-        let stores = Stores::open(url, None).await?;
-        Ok(Self::new(stores.broker, topology.clone()).with_inject(inject()))
+        let broker = Stores::open_broker(url).await?;
+        Ok(Self::new(broker, topology.clone()).with_inject(inject()))
     }
 }
 
 impl Connect for TaskInspector {
     async fn connect(url: &str, topology: &Topology) -> Result<Self, Error> {
-        let stores = Stores::open(url, None).await?;
-        Ok(Self::new(stores.broker, topology.clone()))
+        let broker = Stores::open_broker(url).await?;
+        Ok(Self::new(broker, topology.clone()))
     }
 }

@@ -33,6 +33,10 @@ pub enum Error {
     #[cfg(feature = "sqlite")]
     #[error(transparent)]
     Sqlite(#[from] poolwright_store_sqlite::Error),
+    /// Redis cannot be reached, or will not do as a store.
+    #[cfg(feature = "redis")]
+    #[error(transparent)]
+    Redis(#[from] poolwright_store_redis::Error),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),

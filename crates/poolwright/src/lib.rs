@@ -82,6 +82,7 @@
 //! | Feature | Default | Gives |
 //! | --- | --- | --- |
 //! | `sqlite` | yes | `sqlite://PATH` |
+//! | `redis` | yes | `redis://HOST`, `rediss://`, sentinels, clusters: the layout of Go's asynq |
 //! | `memory` | yes | `memory:` and the test kit |
 
 mod assembly;
@@ -115,7 +116,7 @@ pub use poolwright_derive::{TaskType, Tasks};
 pub use poolwright_inspector::TaskInspector;
 pub use poolwright_registry::Topology;
 pub use running::Running;
-pub use stores::Stores;
+pub use stores::{LEDGER, Stores};
 
 pub(crate) use assembly::inject;
 

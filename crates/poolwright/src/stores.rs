@@ -3,7 +3,10 @@
 //! | URL | tasks | durable records | feature |
 //! | --- | --- | --- | --- |
 //! | `sqlite://PATH`, `sqlite:PATH` | in the file | in the same file | `sqlite` |
+//! | `redis://HOST`, `rediss://…`, `redis+unix://…`, `redis-sentinel://…`, `redis-cluster://…` | on Redis | in the SQLite file `poolwright.db` of the working directory, unless another ledger is named | `redis` |
 //! | `memory:` | in this process, lost at its end | likewise | `memory` |
+//!
+//! Redis keeps tasks, and forgets what has ended; durable records want a database. Decision 0010 says more.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,6 +18,9 @@ use poolwright_ledger::Ledger;
 
 use crate::Error;
 
+/// Where durable records are when tasks are on Redis and no ledger is named: a file in the working directory.
+pub const LEDGER: &str = "sqlite://poolwright.db";
+
 /// A store of tasks, and a ledger of what outlives them. Cloning shares both.
 #[derive(Clone)]
 pub struct Stores {
@@ -25,28 +31,41 @@ pub struct Stores {
 }
 
 impl Stores {
-    /// Opens the store of this URL, and its own ledger or that of another URL.
+    /// Opens the store of this URL, and its own ledger or that of another URL. Redis has none of its own: unless one is named,
+    /// it is [`LEDGER`].
     ///
     /// Every `memory:` is a new one that nobody else sees.
     ///
     /// # Errors
-    /// [`Error::UnknownStore`], [`Error::Sqlite`].
+    /// [`Error::UnknownStore`], [`Error::Sqlite`], [`Error::Redis`].
     pub async fn open(broker: &str, ledger: Option<&str>) -> Result<Self, Error> {
         Self::open_with(broker, ledger, Arc::new(SystemClock), Chance::from_entropy()).await
     }
 
-    /// Whether there is a store at this URL already: opening one that is not there makes it. One in memory never is.
+    /// Whether the store of this URL keeps tasks alone, so that durable records are elsewhere: see [`LEDGER`].
+    #[must_use]
+    pub fn keeps_tasks_alone(url: &str) -> bool {
+        url.split_once(':').is_some_and(|(scheme, _)| is_redis(scheme))
+    }
+
+    /// Whether there is a store at this URL already: opening one that is not there makes it. One in memory never is; a server
+    /// counts as there, and opening it tells whether it answers.
     ///
     /// A path that cannot be looked at counts as there, so that opening it tells why.
     ///
     /// # Errors
-    /// [`Error::UnknownStore`] and [`Error::Sqlite`] when the URL is none of a store.
+    /// [`Error::UnknownStore`], [`Error::Sqlite`] and [`Error::Redis`] when the URL is none of a store.
     pub fn is_there(url: &str) -> Result<bool, Error> {
         match scheme(url)? {
             #[cfg(feature = "sqlite")]
             "sqlite" => {
                 let path = poolwright_store_sqlite::Options::from_url(url)?.path;
                 Ok(path.try_exists().unwrap_or(true))
+            }
+            #[cfg(feature = "redis")]
+            scheme if is_redis(scheme) => {
+                poolwright_store_redis::RedisOptions::from_url(url)?;
+                Ok(true)
             }
             #[cfg(feature = "memory")]
             "memory" => nameless(url).map(|()| false),
@@ -60,14 +79,24 @@ impl Stores {
         clock: Arc<dyn Clock>,
         chance: Chance,
     ) -> Result<Self, Error> {
-        let stores = open(broker, clock.clone(), chance.clone()).await?;
-        match ledger {
-            Some(url) if url != broker => {
-                let ledger = open(url, clock, chance).await?.ledger;
-                Ok(Self { ledger, ..stores })
-            }
-            _ => Ok(stores),
-        }
+        let kept = open(broker, clock.clone(), chance.clone()).await?;
+        let url = match (ledger, kept.ledger) {
+            (Some(url), _) if url != broker => url,
+            (_, Some(ledger)) => return Ok(Self { broker: kept.broker, ledger }),
+            _ => LEDGER,
+        };
+        let ledger = open(url, clock, chance).await?.ledger;
+        let none =
+            || unknown(format!("{} keeps no durable records, name another ledger", kept.broker.describe()));
+        Ok(Self { ledger: ledger.ok_or_else(none)?, broker: kept.broker })
+    }
+
+    /// Opens the store of tasks alone, for programs that keep no records.
+    ///
+    /// # Errors
+    /// As [`Stores::open`].
+    pub async fn open_broker(url: &str) -> Result<Arc<dyn Broker>, Error> {
+        Ok(open(url, Arc::new(SystemClock), Chance::from_entropy()).await?.broker)
     }
 
     /// Empty stores in memory with this clock; `chance` makes the tokens.
@@ -88,12 +117,29 @@ impl fmt::Debug for Stores {
     }
 }
 
-async fn open(url: &str, clock: Arc<dyn Clock>, chance: Chance) -> Result<Stores, Error> {
+/// What is at a URL.
+struct Kept {
+    broker: Arc<dyn Broker>,
+    /// None where there are tasks alone.
+    ledger: Option<Arc<dyn Ledger>>,
+}
+
+async fn open(url: &str, clock: Arc<dyn Clock>, chance: Chance) -> Result<Kept, Error> {
     match scheme(url)? {
         #[cfg(feature = "sqlite")]
         "sqlite" => sqlite(url, clock, chance).await,
+        #[cfg(feature = "redis")]
+        scheme if is_redis(scheme) => {
+            // The server's clock rules.
+            drop(clock);
+            redis(url, chance).await
+        }
         #[cfg(feature = "memory")]
-        "memory" => nameless(url).map(|()| Stores::memory(clock, chance)),
+        "memory" => {
+            nameless(url)?;
+            let Stores { broker, ledger } = Stores::memory(clock, chance);
+            Ok(Kept { broker, ledger: Some(ledger) })
+        }
         other => {
             // A build without any store has no use for them.
             drop((clock, chance));
@@ -119,20 +165,38 @@ fn nameless(url: &str) -> Result<(), Error> {
 }
 
 #[cfg(feature = "sqlite")]
-async fn sqlite(url: &str, clock: Arc<dyn Clock>, chance: Chance) -> Result<Stores, Error> {
+async fn sqlite(url: &str, clock: Arc<dyn Clock>, chance: Chance) -> Result<Kept, Error> {
     use poolwright_store_sqlite::{Options, SqliteStore};
     let options = Options { clock, chance, ..Options::from_url(url)? };
     // Opening waits for the disk, and perhaps for another process.
     let opened = tokio::task::spawn_blocking(|| SqliteStore::open(options)).await;
     let store = opened.map_err(|why| Error::Failed { why: why.to_string() })??;
-    Ok(Stores { broker: store.clone(), ledger: store })
+    Ok(Kept { broker: store.clone(), ledger: Some(store) })
+}
+
+#[cfg(feature = "redis")]
+async fn redis(url: &str, chance: Chance) -> Result<Kept, Error> {
+    use poolwright_store_redis::{RedisOptions, RedisStore};
+    let options = RedisOptions { chance, ..RedisOptions::from_url_and_env(url)? };
+    Ok(Kept { broker: RedisStore::open(options).await?, ledger: None })
+}
+
+/// The schemes of servers that speak as Redis does.
+fn is_redis(scheme: &str) -> bool {
+    ["redis", "rediss", "valkey", "valkeys"].contains(&scheme)
+        || ["redis", "rediss", "valkey", "valkeys"]
+            .iter()
+            .any(|server| scheme.strip_prefix(server).is_some_and(|rest| rest.starts_with(['-', '+'])))
 }
 
 /// Why there is no store for this scheme.
 fn missing(scheme: &str) -> String {
     match scheme {
         "sqlite" | "memory" => format!("this build has no `{scheme}:` store, its feature `{scheme}` is off"),
-        "redis" | "rediss" | "valkey" | "postgres" | "postgresql" => {
+        scheme if is_redis(scheme) => {
+            format!("this build has no `{scheme}:` store, its feature `redis` is off")
+        }
+        "postgres" | "postgresql" => {
             format!("there is no store for `{scheme}:` yet, it comes with a later release")
         }
         _ => format!("there is no store for `{scheme}:`"),
@@ -140,9 +204,13 @@ fn missing(scheme: &str) -> String {
 }
 
 fn unknown(why: String) -> Error {
-    let known = [("sqlite://PATH", cfg!(feature = "sqlite")), ("memory:", cfg!(feature = "memory"))];
+    let known = [
+        ("sqlite://PATH", cfg!(feature = "sqlite")),
+        ("redis://HOST", cfg!(feature = "redis")),
+        ("memory:", cfg!(feature = "memory")),
+    ];
     let known: Vec<&str> = known.into_iter().filter(|(_, is_here)| *is_here).map(|(url, _)| url).collect();
-    let known = if known.is_empty() { "none".to_owned() } else { known.join(" and ") };
+    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
     Error::UnknownStore { why, known }
 }
 
@@ -158,12 +226,14 @@ mod tests {
     async fn an_unknown_store_is_refused_and_the_known_ones_are_named() {
         assert_eq!(
             refusal("tasks.db").await,
-            "`tasks.db` names no kind of store, did you mean `sqlite://tasks.db`? (known are sqlite://PATH and memory:)"
+            "`tasks.db` names no kind of store, did you mean `sqlite://tasks.db`? (known are sqlite://PATH, redis://HOST, memory:)"
         );
         let kafka = refusal("kafka://me:secret@host").await;
         assert!(kafka.starts_with("there is no store for `kafka:` (known are "), "{kafka}");
         assert!(!kafka.contains("secret"));
-        assert!(refusal("redis://localhost").await.contains("comes with a later release"));
+        assert!(refusal("postgres://localhost").await.contains("comes with a later release"));
+        let odd = refusal("redis://me:secret@localhost/many").await;
+        assert!(odd.contains("options for Redis") && !odd.contains("secret"), "{odd}");
         assert!(refusal("memory:mine").await.contains("has no name"));
     }
 
@@ -181,7 +251,9 @@ mod tests {
         Stores::open(&url, None).await.expect("a new file");
         assert!(Stores::is_there(&url).expect("a good URL"));
         assert!(!Stores::is_there("memory:").expect("a good URL"));
-        for bad in ["tasks.db", "redis://localhost", "sqlite://", "memory:mine"] {
+        assert!(Stores::is_there("redis://localhost").expect("a good URL"), "a server is no file to be made");
+        for bad in ["tasks.db", "postgres://localhost", "redis://localhost/many", "sqlite://", "memory:mine"]
+        {
             assert!(Stores::is_there(bad).is_err(), "{bad}");
         }
     }

@@ -36,7 +36,10 @@ async fn work(plan: &Plan, mut types: Vec<String>) -> bool {
     if types.is_empty() {
         types = topology.types().iter().map(|rules| rules.name.to_string()).collect();
     }
-    let orchestrator = Orchestrator::load(&plan.config).unwrap().broker(&plan.broker).state(stage);
+    let mut orchestrator = Orchestrator::load(&plan.config).unwrap().broker(&plan.broker).state(stage);
+    if let Some(ledger) = &plan.ledger {
+        orchestrator = orchestrator.ledger(ledger);
+    }
     let orchestrator =
         types.iter().fold(orchestrator, |orchestrator, name| orchestrator.handle_as(name, act));
     let app = orchestrator.start().await.unwrap();

@@ -73,7 +73,7 @@ fn what_cannot_be_run_is_misuse() {
     stage.run(&["demo", "nowhere"]).misused().says("cannot read nowhere");
     stage.run(&["demo", "notes", "--pools", "cor"]).misused().says("did you mean `core`?");
     stage
-        .run(&["demo", "notes", "--broker", "redis://localhost"])
+        .run(&["demo", "notes", "--broker", "postgres://localhost"])
         .misused()
         .says("comes with a later release");
     stage

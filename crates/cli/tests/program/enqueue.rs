@@ -191,7 +191,7 @@ fn a_url_that_is_none_of_a_store_is_misuse() {
         ran.misused().says(why);
     };
     refused("tasks.db", "did you mean `sqlite://tasks.db`?");
-    refused("redis://localhost", "comes with a later release");
+    refused("postgres://localhost", "comes with a later release");
     refused("sqlite://t.db?sync=off", "unknown parameter `sync`");
     refused("memory:", "ends with this program; name a file");
     assert!(stage.names().is_empty());
