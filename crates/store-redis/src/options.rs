@@ -160,7 +160,7 @@ impl RedisOptions {
     /// | Form | What it names |
     /// | --- | --- |
     /// | `redis://[user:password@]host[:6379][/db]` | one server; `rediss://` with TLS |
-    /// | `redis+unix:///path[?db=n]`, `redis-socket://[user:password@]/path[?db=n]` | one server on a unix socket |
+    /// | `redis+unix:///path[?db=n&user=…&pass=…]`, `redis-socket://[user:password@]/path[?db=n]` | one server on a unix socket |
     /// | `redis-sentinel://[user:password@]host[:26379],host…[/db]?master=name` | a primary that these sentinels know; the user and password before the hosts are for the **sentinels**, those of the data node are the parameters `node_user` and `node_password`; `rediss-sentinel://` with TLS to both |
     /// | `redis-cluster://[user:password@]host[:6379],host…` | a cluster; `rediss-cluster://` with TLS |
     ///

@@ -28,9 +28,6 @@ const REDIRECTIONS_MAX: usize = 5;
 /// One node is not asked for the map for longer than this.
 const ASK_MAX: Duration = Duration::from_secs(1);
 
-/// A map is not asked for again within this time, whatever redirections say.
-const FRESH: Duration = Duration::from_millis(100);
-
 /// A cluster. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Cluster(Arc<Inner>);
@@ -52,10 +49,22 @@ struct State {
 
 /// Whether the map is being asked for.
 enum Refresh {
-    /// The last time it was asked for, and how often in a row without news.
+    /// When it was last begun to be asked for, and how often in a row without news.
     Idle { last: Option<Instant>, idle_rounds: u32 },
     /// It is; the end is told to everybody.
     Running(watch::Receiver<Option<Result<(), CallError>>>),
+}
+
+/// Who was asked, and when.
+struct Asked {
+    address: Address,
+    at: Instant,
+}
+
+impl Asked {
+    fn now(session: &Session) -> Self {
+        Self { address: session.address().clone(), at: Instant::now() }
+    }
 }
 
 /// Whose turn a command is.
@@ -100,6 +109,7 @@ impl Cluster {
         let mut redirections = 0;
         loop {
             may()?;
+            let asked = Asked::now(&target.session);
             let error = match target.call(cmd, limit).await {
                 Ok(value) => return Ok(value),
                 Err(error) => error,
@@ -107,7 +117,7 @@ impl Cluster {
             match error.redirect() {
                 Some(redirect) if redirections < REDIRECTIONS_MAX => {
                     redirections += 1;
-                    target = self.follow(key, redirect, target.session.address(), limit).await?;
+                    target = self.follow(key, redirect, &asked, limit).await?;
                 }
                 _ => {
                     self.judge(&error);
@@ -125,7 +135,7 @@ impl Cluster {
         limit: Limit,
     ) -> Result<Vec<Result<Value, CallError>>, CallError> {
         let session = self.session(key, limit).await?;
-        let mut asked = session.address().clone();
+        let mut asked = Asked::now(&session);
         let mut answers = session.pipeline(pipeline, limit).await.inspect_err(|error| self.judge(error))?;
         for _ in 0..REDIRECTIONS_MAX {
             let redirect = answers.iter().find_map(|answer| answer.as_ref().err()?.redirect().cloned());
@@ -137,7 +147,7 @@ impl Cluster {
             let target = self.follow(key, &redirect, &asked, limit).await;
             let again = match target {
                 Ok(target) => {
-                    asked = target.session.address().clone();
+                    asked = Asked::now(&target.session);
                     target.pipeline(pipeline, &group, limit).await
                 }
                 Err(error) => Err(error),
@@ -173,10 +183,10 @@ impl Cluster {
         &self,
         key: Option<&[u8]>,
         redirect: &Redirect,
-        asked: &Address,
+        asked: &Asked,
         limit: Limit,
     ) -> Result<Target, CallError> {
-        let Some(to) = slot::place(&redirect.place, asked) else {
+        let Some(to) = slot::place(&redirect.place, &asked.address) else {
             return Err(CallError::unreachable(format!(
                 "a node sends on to `{}`, which is no place",
                 redirect.place
@@ -184,7 +194,7 @@ impl Cluster {
         };
         if redirect.moved {
             // Should it fail, the word of the node is enough.
-            drop(self.refresh(Some(to.clone()), limit).await);
+            drop(self.refresh(Some(to.clone()), asked.at, limit).await);
         }
         let node = {
             let mut state = self.0.lock();
@@ -220,13 +230,18 @@ impl Cluster {
         self.begin(&mut state, None);
     }
 
-    /// Asks for the map, with others who want it, too.
-    pub(super) async fn refresh(&self, first: Option<Address>, limit: Limit) -> Result<(), CallError> {
+    /// Asks for the map for the first time.
+    pub(super) async fn learn(&self, limit: Limit) -> Result<(), CallError> {
+        self.refresh(None, Instant::now(), limit).await
+    }
+
+    /// Asks for the map, with others who want it, too; not if somebody has asked since then.
+    async fn refresh(&self, first: Option<Address>, since: Instant, limit: Limit) -> Result<(), CallError> {
         let mut told = {
             let mut state = self.0.lock();
             match &state.refresh {
                 Refresh::Running(told) => told.clone(),
-                Refresh::Idle { last: Some(last), .. } if last.elapsed() < FRESH => return Ok(()),
+                Refresh::Idle { last: Some(last), .. } if *last > since => return Ok(()),
                 Refresh::Idle { .. } => self.begin(&mut state, first),
             }
         };
@@ -316,6 +331,7 @@ impl Inner {
 
     /// Asks one node after the other until one knows, and takes over what it says.
     async fn look(&self, first: Option<Address>, idle_rounds: u32) -> Result<(), CallError> {
+        let began = Instant::now();
         let mut failed = Vec::new();
         let mut found = None;
         for address in self.candidates(first) {
@@ -328,7 +344,7 @@ impl Inner {
             }
         }
         let mut state = self.lock();
-        let idle = |idle_rounds| Refresh::Idle { last: Some(Instant::now()), idle_rounds };
+        let idle = |idle_rounds| Refresh::Idle { last: Some(began), idle_rounds };
         let Some(ranges) = found else {
             state.refresh = idle(idle_rounds.saturating_add(1));
             return Err(CallError::all("no node of the cluster gives the map of its slots", &failed));

@@ -116,7 +116,7 @@ impl Dialer {
         let limit = Limit::of(self.connect_timeout);
         let connect = stream::connect(address, self.encryption.as_ref());
         let mut stream = match timeout_at(limit.at, connect).await {
-            Ok(opened) => opened.map_err(|error| CallError::no_greeting(server, &error))?,
+            Ok(opened) => opened.map_err(|error| CallError::not_connected(server, &error))?,
             Err(_) if self.encryption.is_some() => return Err(late("took no connection, or spoke no TLS,")),
             Err(_) => return Err(late("took no connection")),
         };

@@ -84,17 +84,22 @@ impl CallError {
         ))
     }
 
-    /// The stream ended, or could not be opened, before anything was sent on it.
-    pub(crate) fn no_greeting(server: &str, error: &io::Error) -> Self {
+    /// The stream could not be opened.
+    pub(crate) fn not_connected(server: &str, error: &io::Error) -> Self {
         if is_lasting(error) {
             return Self::refused(format!("{server} and this program do not agree on TLS: {error}"));
         }
-        match error.kind() {
-            io::ErrorKind::UnexpectedEof => Self::unreachable(format!(
-                "{server} closed the connection at once: is it starting, or does it want TLS?"
-            )),
-            _ => Self::unreachable(format!("{server} cannot be reached: {error}")),
+        Self::unreachable(format!("{server} cannot be reached: {error}"))
+    }
+
+    /// The stream ended before anything but a greeting was sent on it.
+    pub(crate) fn no_greeting(server: &str, error: &io::Error) -> Self {
+        use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+        if matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof) {
+            let why = format!("{server} closed the connection at once: is it starting, or does it want TLS?");
+            return Self::unreachable(why);
         }
+        Self::not_connected(server, error)
     }
 
     /// The connection broke, or brought something that is no answer.

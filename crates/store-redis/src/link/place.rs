@@ -29,7 +29,8 @@ impl Place {
         // In a cluster the map of slots says who is a primary.
         let dialer = Dialer::new(options, !is_cluster)?;
         let (backoff, epoch) = (Backoff::new(options), Arc::clone(epoch));
-        let limit = Limit::of(options.connect_timeout);
+        // Longer than any attempt, so that the reason of its failure is seen.
+        let limit = Limit::of(options.connect_timeout.saturating_mul(3));
         let finder = match &options.endpoint {
             Endpoint::Single(address) => Finder::At(address.clone()),
             Endpoint::Sentinel { sentinels, master, login } => {
@@ -38,7 +39,7 @@ impl Place {
             }
             Endpoint::Cluster { seeds } => {
                 let cluster = Cluster::new(dialer, backoff, epoch, seeds.clone());
-                cluster.refresh(None, limit).await?;
+                cluster.learn(limit).await?;
                 check_all(&cluster, limit).await?;
                 return Ok(Self::Cluster(cluster));
             }

@@ -6,6 +6,9 @@ use std::time::Duration;
 
 use super::{Endpoint, Login, RedisOptions, Secret, Tls};
 
+/// No time limit is longer: beyond it, the clock's own range would be a limit, too.
+pub(super) const TIME_MAX: Duration = Duration::from_secs(86_400);
+
 /// What one source said.
 #[derive(Debug, Default)]
 pub(super) struct Draft {
@@ -113,9 +116,13 @@ pub(super) fn contradictions(options: &RedisOptions) -> Vec<String> {
         ("the time limit of writes", options.write_timeout),
         ("the limit of silence", options.silence_max),
         ("the first wait before a new attempt", options.backoff_min),
+        ("the longest wait before a new attempt", options.backoff_max),
     ];
-    let zero = times.iter().filter(|(_, time)| time.is_zero());
-    problems.extend(zero.map(|(name, _)| format!("{name} is zero, it must be at least 1 ms")));
+    for (name, time) in times {
+        if time.is_zero() || time > TIME_MAX {
+            problems.push(format!("{name} is {time:?}, it must be from 1 ms to a day"));
+        }
+    }
     if options.backoff_max < options.backoff_min {
         problems.push(format!(
             "the longest wait before a new attempt is {:?}, less than the first, {:?}",

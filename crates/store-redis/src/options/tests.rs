@@ -54,7 +54,8 @@ fn a_unix_socket_is_written_in_two_ways() {
     assert_eq!((options.endpoint, options.db), (socket.clone(), 2));
     let options = read("redis-socket://:pw@/run/a b.sock?db=2");
     assert_eq!((options.endpoint, options.db, options.login), (socket, 2, login(None, Some("pw"))));
-    assert!(read("redis-socket:///tmp/a@b.sock").describe().starts_with("redis:unix:/tmp/a@b.sock"));
+    assert_eq!(read("redis+unix:///r.sock?user=u&pass=p%40").login, login(Some("u"), Some("p@")));
+    assert!(read("redis-socket:///run/a@b.sock").describe().starts_with("redis:unix:/run/a@b.sock"));
     assert!(why("redis+unix://run/redis.sock").contains("three slashes"));
     assert!(why("redis-socket://").contains("three slashes"));
 }
@@ -131,6 +132,9 @@ fn what_contradicts_itself_is_refused() {
     assert!(why("rediss://h?tls_cert_file=a").contains("go together"));
     assert!(why("rediss://h?tls_ca_file=a&tls_insecure=1").contains("choose one"));
     assert!(why("redis://h?backoff_min_ms=9&backoff_max_ms=1").contains("less than the first"));
+    let mut options = read("redis://h");
+    options.write_timeout = Duration::MAX;
+    assert!(options.check().unwrap_err().to_string().contains("the time limit of writes"));
     assert!(why("redis://h/1?db=2").contains("given twice"));
     assert!(why("redis://::1").contains("[::1]:6379"));
     assert!(why("redis://h?tls_server_name=").contains("is empty"));

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::draft::Draft;
 use super::{Address, Endpoint, Login, PORT, SENTINEL_PORT};
 
-/// No time limit is longer: a day.
+/// [`TIME_MAX`](super::draft::TIME_MAX).
 pub(super) const MS_MAX: u64 = 86_400_000;
 
 const SCHEMES: &str = "redis://, rediss://, redis+unix://, redis-socket://, redis-sentinel://, rediss-sentinel://, \
@@ -16,7 +16,8 @@ const SCHEMES: &str = "redis://, rediss://, redis+unix://, redis-socket://, redi
 
 const PARAMETERS: &str = "db, op_timeout_ms, read_timeout_ms, write_timeout_ms, connect_timeout_ms, silence_max_ms, \
                           backoff_min_ms, backoff_max_ms, tls_ca_file, tls_cert_file, tls_key_file, tls_server_name, \
-                          tls_insecure, and for sentinels master, node_user, node_password";
+                          tls_insecure, for sockets user and pass, for sentinels master, node_user and \
+                          node_password";
 
 /// The parts of a URL, as they are written.
 struct Parts<'u> {
@@ -204,6 +205,11 @@ impl Reader<'_> {
                 Ok(insecure) => self.draft.tls_insecure = Some(insecure),
                 Err(problem) => self.problems.push(problem),
             },
+            // As in URLs of Rust's crate `redis`.
+            "user" if self.kind == Kind::Socket => self.draft.user = self.filled(name, value),
+            "pass" if self.kind == Kind::Socket => {
+                self.draft.password = self.filled(name, value).map(Into::into)
+            }
             "master" if sentinel => self.master = self.filled(name, value),
             "node_user" if sentinel => self.draft.user = self.filled(name, value),
             "node_password" if sentinel => {
