@@ -6,6 +6,7 @@
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, UdpSocket};
+use std::os::fd::AsFd;
 use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -61,8 +62,15 @@ fn claim(number: u16) -> io::Result<UdpSocket> {
     let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, number);
     let claim = UdpSocket::bind(address)?;
     // Whoever knows nothing of our claims may listen there all the same.
-    TcpListener::bind(address)?;
+    close(TcpListener::bind(address)?);
     Ok(claim)
+}
+
+/// Ends a listener at once, which mere closing may not: a program that another thread is about to start holds a copy
+/// of it for a moment, and the port would be taken, and connections, until then.
+pub(crate) fn close(listener: impl AsFd) {
+    // Where the system cannot do that, closing is all there is.
+    let _ = rustix::net::shutdown(listener, rustix::net::Shutdown::Both);
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use tokio::{select, task, time};
 
 use super::fault::{Direction, Fate};
 use super::line::Line;
+use crate::{port, wait};
 
 /// Bytes of one piece at most.
 const PIECE: usize = 16 * 1024;
@@ -25,12 +26,14 @@ pub(super) async fn serve(listener: std::net::TcpListener, line: &Arc<Line>) {
         while !line.is_stopped() {
             let current = match listener.take() {
                 Some(current) => current,
-                // Our claim on the port keeps it free.
-                None => TcpListener::bind(address).await.expect("nobody takes a port that is claimed"),
+                // Our claim on the port keeps it free, so this waits for the end of the last listener at most.
+                None => wait::until("listen again", async || TcpListener::bind(address).await)
+                    .await
+                    .expect("nobody takes a port that is claimed"),
             };
             line.note_refusing(false);
             take_connections(&current, line).await;
-            drop(current);
+            port::close(current);
             line.note_refusing(true);
             line.wished(|control| !control.refusing || control.stopped).await;
         }
