@@ -156,7 +156,8 @@ impl Link {
         self.0.place.pipeline(key, &pipeline, self.limit(kind)).await
     }
 
-    /// Opens a connection of one's own to the server that owns `key`, for commands that block.
+    /// Opens a connection of one's own to the server that owns `key`, for commands that block. It may take as long as
+    /// [`RedisOptions::connect_timeout`], but while there is no connection at all it fails as soon as a call does.
     ///
     /// # Errors
     /// [`CallError`] if it cannot be made; nothing was executed.

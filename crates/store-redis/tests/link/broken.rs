@@ -49,13 +49,13 @@ async fn a_command_that_is_cut_on_its_way_is_unavailable() {
 #[tokio::test]
 async fn a_late_reply_is_never_given_to_another_caller() {
     let server = RedisServer::start().await.unwrap();
-    let link = open(&format!("{}?op_timeout_ms=50", server.url())).await;
+    let link = open(&format!("{}?op_timeout_ms=200", server.url())).await;
     for key in ["a", "b"] {
         write(&link, &["SET", key, key]).await.unwrap();
     }
     server.pause().unwrap();
     let error = link.call(Some(b"a"), command(&["GET", "a"]), Kind::Read).await.unwrap_err();
-    assert!(error.to_string().contains("did not answer within 50 ms"), "{error}");
+    assert!(error.to_string().contains("did not answer within 200 ms"), "{error}");
     // A caller that goes away leaves its reply behind, too.
     let dropped = tokio::spawn({
         let link = link.clone();
@@ -143,7 +143,7 @@ async fn attempts_to_connect_are_shared_and_grow_rarer() {
 async fn a_line_that_went_silent_is_given_up() {
     let server = RedisServer::start().await.unwrap();
     let proxy = Proxy::before(&server).unwrap();
-    let parameters = "op_timeout_ms=20&silence_max_ms=200&connect_timeout_ms=200&backoff_max_ms=50";
+    let parameters = "op_timeout_ms=100&silence_max_ms=300&connect_timeout_ms=1000&backoff_max_ms=50";
     let link = open(&format!("{}?{parameters}", proxy.url())).await;
     proxy.hold();
     until("the old connection to be given up", async || {
@@ -233,10 +233,13 @@ async fn a_server_that_becomes_a_replica_and_a_primary_again_is_noticed() {
     let other = RedisServer::start().await.unwrap();
     let link = open(&format!("{}?backoff_max_ms=100", server.url())).await;
     server.command(&["REPLICAOF", "127.0.0.1", &other.port().to_string()]).await.unwrap();
-    let error = write(&link, &["SET", "a", "1"]).await.unwrap_err();
-    assert!(error.code() == Some("READONLY") && error.certainly_not_executed(), "{error}");
-    let error = write(&link, &["SET", "a", "1"]).await.unwrap_err();
-    assert!(error.broker().is_retryable() && error.to_string().contains("is a replica"), "{error}");
+    // In between it may be loading what the other one has.
+    let error = until("the link to look whom it speaks to", async || {
+        let error = write(&link, &["SET", "a", "1"]).await.unwrap_err();
+        assert!(error.broker().is_retryable() && error.certainly_not_executed(), "{error}");
+        if error.to_string().contains("is a replica: name") { Ok(error) } else { Err(error) }
+    });
+    assert_eq!(error.await.unwrap().code(), Some("READONLY"));
     server.command(&["REPLICAOF", "NO", "ONE"]).await.unwrap();
     until("the link to come back", async || write(&link, &["SET", "a", "1"]).await).await.unwrap();
     assert_eq!(link.epoch(), 1);

@@ -123,7 +123,7 @@ async fn a_failover_is_followed() {
     let cluster = RedisCluster::start().await.unwrap();
     let link = open(&url(&cluster, "backoff_max_ms=100")).await;
     write(&link, &["SET", "{q}", "1"]).await.unwrap();
-    write(&link, &["WAIT", "1", "0"]).await.unwrap();
+    link.call(Some(b"{q}"), command(&["WAIT", "1", "0"]), Kind::Write).await.unwrap();
     let epoch = link.epoch();
     let old = cluster.kill_owner("{q}").await.unwrap();
     let error = write(&link, &["SET", "{q}", "2"]).await.unwrap_err();
@@ -139,7 +139,7 @@ async fn a_failover_is_followed() {
 #[tokio::test]
 async fn a_primary_that_hangs_is_left_and_not_believed_when_it_comes_back() {
     let cluster = RedisCluster::start().await.unwrap();
-    let parameters = "op_timeout_ms=50&silence_max_ms=300&connect_timeout_ms=300&backoff_max_ms=100";
+    let parameters = "op_timeout_ms=200&silence_max_ms=400&connect_timeout_ms=1000&backoff_max_ms=100";
     let link = open(&url(&cluster, parameters)).await;
     write(&link, &["SET", "{q}", "1"]).await.unwrap();
     let (epoch, old) = (link.epoch(), cluster.owner("{q}").await.unwrap());

@@ -41,7 +41,7 @@ async fn a_failover_is_followed() {
 async fn a_primary_that_hangs_is_left_and_not_believed_when_it_comes_back() {
     let group = RedisSentinels::start().await.unwrap();
     let link =
-        open(&url(&group, "op_timeout_ms=50&silence_max_ms=300&connect_timeout_ms=300&backoff_max_ms=100"))
+        open(&url(&group, "op_timeout_ms=200&silence_max_ms=400&connect_timeout_ms=1000&backoff_max_ms=100"))
             .await;
     write(&link, &["SET", "a", "1"]).await.unwrap();
     let old = group.primary().await.unwrap();
