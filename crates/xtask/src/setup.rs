@@ -24,6 +24,8 @@ enum Cure {
     Component(&'static str),
     /// Packages of Debian and its children.
     Debian(&'static [&'static str]),
+    /// Nothing that a program should do unasked; the words say what a person can.
+    ByHand(&'static str),
 }
 
 const NEEDS: &[Need] = &[
@@ -45,7 +47,32 @@ const NEEDS: &[Need] = &[
         probe: || Child::new(&compiler(), &["--version"]),
         cure: Cure::Debian(&["gcc", "libc6-dev"]),
     },
+    Need {
+        name: "redis-server",
+        reason: "tests of the Redis store start servers of their own",
+        probe: || Child::new(&redis_server(), &["--version"]),
+        cure: Cure::Debian(&["redis-server"]),
+    },
+    Need {
+        name: "openssl",
+        reason: "tests of TLS make certificates for their servers",
+        probe: || Child::new("openssl", &["version"]),
+        cure: Cure::Debian(&["openssl"]),
+    },
 ];
+
+/// What more is tested with, and not brought: tests that need it say that they were skipped.
+const WISHES: &[Need] = &[Need {
+    name: "Go",
+    reason: "tests that share a Redis with Go's asynq are skipped and say so",
+    probe: || Child::new("go", &["version"]),
+    cure: Cure::ByHand("take Go 1.24 or newer from https://go.dev/dl or from your system"),
+}];
+
+/// The server that the testbed will start.
+fn redis_server() -> String {
+    std::env::var("POOLWRIGHT_REDIS_SERVER").unwrap_or_else(|_| "redis-server".to_owned())
+}
 
 /// The compiler that the build of SQLite will call.
 fn compiler() -> String {
@@ -84,7 +111,7 @@ fn commands(cure: Cure, means: Means) -> Vec<Child> {
             let install = install.env("DEBIAN_FRONTEND", "noninteractive").args(packages.iter().copied());
             vec![Child::new("apt-get", &["update"]), install]
         }
-        Cure::Component(_) | Cure::Debian(_) => Vec::new(),
+        Cure::Component(_) | Cure::Debian(_) | Cure::ByHand(_) => Vec::new(),
     }
 }
 
@@ -98,27 +125,39 @@ fn advice(cure: Cure) -> String {
             "as root run `apt-get install {}`, or take the packages of your system that hold the same",
             packages.join(" ")
         ),
+        Cure::ByHand(words) => words.to_owned(),
     }
 }
 
 /// Looks for everything, installs what it may, and prints a line for each.
 ///
 /// # Errors
-/// When something is missing and could not be installed; all of it is named.
+/// When something needed is missing and could not be installed; all of it is named.
 pub(crate) fn run(root: &Path) -> Result<()> {
+    for wish in WISHES {
+        println!("setup: {}", if (wish.probe)().succeeds() { presence(wish) } else { absence(wish) });
+    }
     provide(root, NEEDS, Means::look())
+}
+
+fn presence(need: &Need) -> String {
+    format!("{} is there", need.name)
+}
+
+fn absence(Need { name, reason, cure, .. }: &Need) -> String {
+    format!("{name} is missing ({reason}): {}", advice(*cure))
 }
 
 fn provide(root: &Path, needs: &[Need], means: Means) -> Result<()> {
     let mut missing = Vec::new();
     for need in needs {
-        let Need { name, reason, probe, cure } = need;
+        let Need { name, probe, cure, .. } = need;
         if probe().succeeds() {
-            println!("setup: {name} is there");
+            println!("setup: {}", presence(need));
         } else if install(root, name, &commands(*cure, means)) && probe().succeeds() {
             println!("setup: {name} has been installed");
         } else {
-            println!("setup: {name} is missing ({reason}): {}", advice(*cure));
+            println!("setup: {}", absence(need));
             missing.push(*name);
         }
     }
@@ -174,6 +213,24 @@ mod tests {
         let needs = [absent("one", Cure::Component("one")), present, absent("two", Cure::Debian(&["two"]))];
         let error = provide(Path::new("."), &needs, NONE).unwrap_err().to_string();
         assert_eq!(error, "missing, and not to be installed from here: one, two");
+    }
+
+    #[test]
+    fn what_is_only_wished_for_is_not_installed_but_its_absence_is_told() {
+        let go = &WISHES[0];
+        assert!(lines(go.cure, ALL).is_empty());
+        let words = absence(go);
+        assert!(
+            words.contains("Go is missing") && words.contains("skipped") && words.contains("go.dev"),
+            "{words}"
+        );
+    }
+
+    #[test]
+    fn servers_of_tests_are_brought_by_the_package_that_their_absence_names() {
+        // The testbed's error names the same package.
+        let redis = NEEDS.iter().find(|need| need.name == "redis-server").unwrap();
+        assert!(lines(redis.cure, ALL)[1].ends_with(" redis-server"));
     }
 
     #[test]
