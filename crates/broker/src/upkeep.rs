@@ -84,6 +84,12 @@ pub trait Upkeep: Send + Sync {
     /// [`crate::Error::Unavailable`], [`crate::Error::Refused`].
     fn promote_due(&self, queues: Vec<QueueName>, limit: u32) -> Reply<'_, Promoted>;
 
+    /// How often due tasks have to be looked for in any case, counted from the whole second: other programs may add some of
+    /// which no watch tells, or whose clock is not ours. None: a watch tells of each.
+    fn look_every(&self) -> Option<Duration> {
+        None
+    }
+
     /// Takes over active tasks whose lease has expired: they stay active, with a new token and lease, and are
     /// returned, in each queue the earliest expired first. `started_at`, progress and result stay: they tell of the
     /// attempt that was lost. The caller asks the judge and settles as usual; if it dies first, the next one takes over.

@@ -3,10 +3,9 @@
 //! A server's scripts cannot count in 64 bits, so the lottery of the contract is drawn here, a slot a draw, and travels as
 //! numbers of queues, two bytes each. A claim for very many slots is several calls.
 //!
-//! In a cluster each queue lies on a node of its own: there the first choices of all draws are asked for at once, and a second
-//! round, queue by queue, fills what an empty one left.
+//! In a cluster each queue lies on a node of its own, see [`nodes`].
 
-use std::collections::HashMap;
+mod nodes;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use poolwright_broker::{Claim, ClaimReply, ClaimRequest, Demand, Error, Lottery};
@@ -43,7 +42,7 @@ struct PlannedDemand {
 }
 
 impl Plan {
-    fn of(store: &RedisStore, request: &ClaimRequest, demands: &[Demand]) -> Self {
+    fn of(store: &RedisStore, request: &ClaimRequest) -> Self {
         let mut queues: Vec<QueueName> = Vec::new();
         let mut number = |name: &QueueName| {
             let known = queues.iter().position(|known| known == name);
@@ -53,7 +52,7 @@ impl Plan {
             });
             u16::try_from(at + 1).unwrap_or(u16::MAX)
         };
-        let demands = demands.iter().map(|demand| PlannedDemand {
+        let demands = request.demands.iter().map(|demand| PlannedDemand {
             pool: demand.pool.clone(),
             lottery: Lottery::new(demand.seed, demand.queues.iter().map(|queue| queue.weight)),
             queues: demand.queues.iter().map(|queue| number(&queue.queue)).collect(),
@@ -119,16 +118,16 @@ impl RedisStore {
     /// Hands out tasks.
     pub(crate) async fn claim_for(&self, request: ClaimRequest) -> Result<ClaimReply, Error> {
         if self.link.is_cluster() {
-            return self.claim_from_nodes(request).await;
+            return self.claim_from_nodes(&request).await;
         }
-        let mut plan = Plan::of(self, &request, &request.demands);
+        let mut plan = Plan::of(self, &request);
         let parts = self.run(plan.call(self), Kind::Write).await?;
         self.claimed(&request, plan, parts).await
     }
 
     /// The plan of a claim that one call may serve; none when it needs more than one round trip anyway.
     pub(crate) fn plan(&self, request: &ClaimRequest) -> Option<Plan> {
-        (!request.resent).then(|| Plan::of(self, request, &request.demands))
+        (!request.resent).then(|| Plan::of(self, request))
     }
 
     /// Reads what the first call gave, and goes on until every slot is filled or its queues are empty.
@@ -146,7 +145,8 @@ impl RedisStore {
             let empty = parts.list()?;
             let claims = parts.list()?;
             if discarded < 0 {
-                return self.claimed_before(request, &plan, claims).await;
+                let found = self.claimed_before(&plan, claims).await?;
+                return Ok(self.by_demand(request, found));
             }
             reply.discarded += u32::try_from(discarded).unwrap_or(u32::MAX);
             self.arm(&plan, empty)?;
@@ -202,36 +202,39 @@ impl RedisStore {
         Ok(poisoned)
     }
 
-    /// What a claim whose answer was lost had taken: by demand and queue, and within a queue in their old order.
+    /// What a claim whose answer was lost had taken in these queues, each with the number of its demand.
     async fn claimed_before(
         &self,
-        request: &ClaimRequest,
         plan: &Plan,
         mut claims: Parts,
-    ) -> Result<ClaimReply, Error> {
-        let mut found = Vec::new();
-        let mut poisoned = Vec::new();
+    ) -> Result<Vec<(usize, TaskRecord)>, Error> {
+        let (mut found, mut poisoned) = (Vec::new(), Vec::new());
         for mut claim in claims.lists()? {
             let (demand, number, _token) = (claim.place()?, claim.place()?, claim.bytes()?);
             let queue =
                 plan.queues.get(number.wrapping_sub(1)).ok_or_else(|| odd("a queue that was asked for"))?;
-            let place = request
-                .demands
-                .get(demand)
-                .and_then(|demand| demand.queues.iter().position(|drawn| drawn.queue == *queue));
             match Shown::read(&mut claim.list()?)?.record(queue) {
-                Ok(task) => found.push(((demand, place), task)),
+                Ok(task) => found.push((demand, task)),
                 Err(poison) => poisoned.push((queue.clone(), poison)),
             }
         }
         self.set_aside(poisoned).await?;
-        found.sort_by_key(|(place, _)| *place);
-        let claims = found.into_iter().filter_map(|((demand, _), task)| {
+        Ok(found)
+    }
+
+    /// By demand and queue, and within a queue in their old order.
+    fn by_demand(&self, request: &ClaimRequest, mut found: Vec<(usize, TaskRecord)>) -> ClaimReply {
+        found.sort_by_key(|(demand, task)| {
+            let demanded = request.demands.get(*demand);
+            let of = |demand: &Demand| demand.queues.iter().position(|drawn| drawn.queue == task.key.queue);
+            (*demand, demanded.and_then(of))
+        });
+        let claims = found.into_iter().filter_map(|(demand, task)| {
             self.held.add(&task);
             let pool = request.demands.get(demand)?.pool.clone();
             Some(Claim { pool, task })
         });
-        Ok(ClaimReply { claims: claims.collect(), discarded: 0 })
+        ClaimReply { claims: claims.collect(), discarded: 0 }
     }
 
     /// These queues were found empty: whoever waits for them wants to know at once when something comes.
@@ -263,61 +266,6 @@ impl RedisStore {
         };
         self.run_all(batches, Kind::Write, build).await.map(drop)
     }
-
-    async fn claim_from_nodes(&self, request: ClaimRequest) -> Result<ClaimReply, Error> {
-        let mut reply = ClaimReply::default();
-        for demand in &request.demands {
-            let rounds = first_choices(demand);
-            let asked: u32 = rounds.iter().map(|(_, slots)| slots).sum();
-            let mut got = 0;
-            let runs = rounds.into_iter().map(|(at, slots)| self.claim_of_one(&request, demand, at, slots));
-            for part in futures_util::future::join_all(runs).await {
-                let part = part?;
-                got += u32::try_from(part.claims.len()).unwrap_or(u32::MAX);
-                reply.claims.extend(part.claims);
-                reply.discarded += part.discarded;
-            }
-            for at in 0..demand.queues.len() {
-                if got >= asked {
-                    break;
-                }
-                let part = self.claim_of_one(&request, demand, at, asked - got).await?;
-                got += u32::try_from(part.claims.len()).unwrap_or(u32::MAX);
-                reply.claims.extend(part.claims);
-                reply.discarded += part.discarded;
-            }
-        }
-        Ok(reply)
-    }
-
-    async fn claim_of_one(
-        &self,
-        request: &ClaimRequest,
-        demand: &Demand,
-        at: usize,
-        slots: u32,
-    ) -> Result<ClaimReply, Error> {
-        let one = Demand { slots, queues: vec![demand.queues[at].clone()], ..demand.clone() };
-        let request = ClaimRequest { demands: vec![one], ..request.clone() };
-        let mut plan = Plan::of(self, &request, &request.demands);
-        let parts = self.run(plan.call(self), Kind::Write).await?;
-        self.claimed(&request, plan, parts).await
-    }
-}
-
-/// How many slots fall to each queue of a demand by the first choice of each draw.
-fn first_choices(demand: &Demand) -> Vec<(usize, u32)> {
-    if demand.queues.is_empty() {
-        return Vec::new();
-    }
-    let mut lottery = Lottery::new(demand.seed, demand.queues.iter().map(|queue| queue.weight));
-    let mut counts: HashMap<usize, u32> = HashMap::new();
-    for _ in 0..demand.slots.min(SLOTS_MAX) {
-        *counts.entry(lottery.draw()[0]).or_default() += 1;
-    }
-    let mut counts: Vec<_> = counts.into_iter().collect();
-    counts.sort_unstable();
-    counts
 }
 
 fn odd(wanted: &str) -> Error {

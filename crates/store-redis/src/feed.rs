@@ -30,7 +30,8 @@ impl Signal for RedisStore {
             let mut pipeline = redis::pipe();
             pipeline.cmd("PUBLISH").arg(OWN_CANCEL_CHANNEL).arg(format!("{queue}\0{id}"));
             pipeline.cmd("PUBLISH").arg(CANCEL_CHANNEL).arg(id.as_str());
-            for answer in self.link.pipeline(None, pipeline, Kind::Write).await? {
+            // In a cluster any node would do; always the same one keeps them in order.
+            for answer in self.link.pipeline(Some(CANCEL_CHANNEL.as_bytes()), pipeline, Kind::Write).await? {
                 answer?;
             }
             Ok(())

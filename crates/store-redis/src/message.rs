@@ -6,7 +6,7 @@ use poolwright_core::{NewTask, Timestamp};
 
 use crate::keys::Keys;
 use crate::notes;
-use crate::wire::TaskMessage;
+use crate::wire::{self, TaskMessage};
 
 /// The longest time that Go can hold in its nanoseconds, in seconds: 292 years.
 const SECS_MAX: u64 = 9_223_372_036;
@@ -24,7 +24,7 @@ pub(crate) fn message(keys: &Keys, task: &NewTask, with_lock: bool) -> TaskMessa
         deadline: task.deadline.map_or(0, deadline_secs),
         unique_key: lock.map(|lock| keys.unique(&lock.key)).unwrap_or_default(),
         retention: whole_secs(task.retention),
-        headers: notes::with_header(&task.headers, notes::write(task, with_lock)),
+        headers: wire::headers(notes::with_header(&task.headers, notes::write(task, with_lock))),
         ..TaskMessage::default()
     }
 }

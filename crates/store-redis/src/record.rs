@@ -23,7 +23,7 @@ use poolwright_core::{
 use crate::keys::Keys;
 use crate::notes::{self, Notes};
 use crate::reply::Parts;
-use crate::wire::{TaskMessage, Wire};
+use crate::wire::{self, TaskMessage, Wire};
 
 /// A task as a script shows it, not understood yet.
 pub(crate) struct Shown {
@@ -103,7 +103,7 @@ impl Shown {
         let message = self.get("msg").ok_or("there is no message")?;
         let message = TaskMessage::from_bytes(message).map_err(|error| error.to_string())?;
         let state = self.state()?;
-        let (headers, notes) = notes::without_header(message.headers.clone());
+        let (headers, notes) = notes::without_header(wire::header_map(message.headers.clone()));
         let id = TaskId::new(&self.id).map_err(|error| error.to_string())?;
         let mut task = TaskRecord {
             key: TaskKey::new(queue.clone(), id),

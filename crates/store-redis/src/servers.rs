@@ -9,7 +9,6 @@
 //!
 //! Servers of Go programs are shown as processes with one pool, `asynq`.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use poolwright_broker::{Error, PoolBeat, RunningTask, ServerBeat, ServerId, WeightedQueue};
@@ -21,7 +20,7 @@ use crate::keys::{self, SERVERS, WORKERS};
 use crate::link::Kind;
 use crate::script::BEAT;
 use crate::submit::micros;
-use crate::wire::{self, ServerInfo, Wire, WorkerInfo};
+use crate::wire::{self, QueueWeight, ServerInfo, Wire, WorkerInfo};
 
 /// What a server of a Go program shows as its pool.
 const GO_POOL: &str = "asynq";
@@ -186,8 +185,9 @@ fn read_process(text: &str) -> Option<(Timestamp, ServerBeat)> {
 
 fn go_server(info: ServerInfo, running: Value, now: Timestamp) -> Option<ServerBeat> {
     let pool = PoolName::new(GO_POOL).ok()?;
-    let queues = info.queues.iter().filter_map(|(name, weight)| {
-        Some(WeightedQueue { queue: QueueName::new(name).ok()?, weight: u32::try_from(*weight).ok()? })
+    let queues = info.queues.iter().filter_map(|drawn| {
+        let queue = QueueName::new(drawn.queue.as_deref()?).ok()?;
+        Some(WeightedQueue { queue, weight: u32::try_from(drawn.weight?).ok()? })
     });
     let count = |number: i32| u32::try_from(number).unwrap_or(0);
     let beat = PoolBeat {
@@ -224,14 +224,16 @@ fn go_task(bytes: &[u8], pool: &PoolName) -> Option<RunningTask> {
 /// A pool as asynq shows a server.
 fn info(server: &ServerBeat, pool: &PoolBeat) -> ServerInfo {
     let number = |count: u32| i32::try_from(count).unwrap_or(i32::MAX);
-    let queues: BTreeMap<_, _> =
-        pool.queues.iter().map(|drawn| (drawn.queue.as_str().to_owned(), number(drawn.weight))).collect();
+    let queues = pool.queues.iter().map(|drawn| QueueWeight {
+        queue: Some(drawn.queue.as_str().to_owned()),
+        weight: Some(number(drawn.weight)),
+    });
     ServerInfo {
         host: server.host.clone(),
         pid: pid(server.pid),
         server_id: pool_id(server, &pool.pool),
         concurrency: number(pool.workers),
-        queues,
+        queues: queues.collect(),
         strict_priority: false,
         status: if server.stopping { "stopped" } else { "active" }.to_owned(),
         start_time: Some(wire_time(server.started_at)),

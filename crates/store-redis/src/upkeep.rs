@@ -45,6 +45,11 @@ impl Upkeep for RedisStore {
         })
     }
 
+    /// Tasks are due at whole seconds, and Go programs schedule some without a word.
+    fn look_every(&self) -> Option<Duration> {
+        Some(Duration::from_secs(1))
+    }
+
     fn take_over(&self, request: TakeOver) -> Reply<'_, Vec<TaskRecord>> {
         Box::pin(async move {
             let mut taken = Vec::new();

@@ -97,8 +97,43 @@ pub struct TaskMessage {
     #[prost(string, tag = "14")]
     pub group_key: String,
     /// What travels with it. Peers before asynq 0.26 drop it when they encode the task again.
-    #[prost(btree_map = "string, string", tag = "15")]
-    pub headers: BTreeMap<String, String>,
+    #[prost(message, repeated, tag = "15")]
+    pub headers: Vec<Header>,
+}
+
+/// An entry of the headers. Go writes both halves of a map's entry, empty or not, so neither is left out here.
+#[derive(Clone, PartialEq, Eq, Message)]
+pub struct Header {
+    /// Its name.
+    #[prost(string, optional, tag = "1")]
+    pub name: Option<String>,
+    /// What it says.
+    #[prost(string, optional, tag = "2")]
+    pub value: Option<String>,
+}
+
+/// The headers as a message holds them.
+#[must_use]
+pub fn headers(headers: BTreeMap<String, String>) -> Vec<Header> {
+    headers.into_iter().map(|(name, value)| Header { name: Some(name), value: Some(value) }).collect()
+}
+
+/// The headers of a message; of two with one name the last counts.
+#[must_use]
+pub fn header_map(headers: Vec<Header>) -> BTreeMap<String, String> {
+    let entry = |header: Header| (header.name.unwrap_or_default(), header.value.unwrap_or_default());
+    headers.into_iter().map(entry).collect()
+}
+
+/// An entry of a server's queues.
+#[derive(Clone, PartialEq, Eq, Message)]
+pub struct QueueWeight {
+    /// The queue's stored name.
+    #[prost(string, optional, tag = "1")]
+    pub queue: Option<String>,
+    /// Its weight.
+    #[prost(int32, optional, tag = "2")]
+    pub weight: Option<i32>,
 }
 
 /// A server, in its record.
@@ -117,8 +152,8 @@ pub struct ServerInfo {
     #[prost(int32, tag = "4")]
     pub concurrency: i32,
     /// Its queues and their weights.
-    #[prost(btree_map = "string, int32", tag = "5")]
-    pub queues: BTreeMap<String, i32>,
+    #[prost(message, repeated, tag = "5")]
+    pub queues: Vec<QueueWeight>,
     /// It takes from a queue only when all weightier ones are empty.
     #[prost(bool, tag = "6")]
     pub strict_priority: bool,
@@ -246,7 +281,7 @@ mod tests {
             retention: 3_600,
             completed_at: 1_700_000_100,
             group_key: "g1".into(),
-            headers: [("trace".to_owned(), "abc".to_owned())].into(),
+            headers: headers([("trace".to_owned(), "abc".to_owned())].into()),
         };
         assert_wire(
             &message,
@@ -271,13 +306,21 @@ mod tests {
     }
 
     #[test]
+    fn both_halves_of_a_header_are_written_empty_or_not() {
+        let headers = headers([("k".to_owned(), String::new())].into());
+        let message = TaskMessage { headers, ..TaskMessage::default() };
+        assert_wire(&message, "7a050a016b1200");
+        assert_eq!(header_map(message.headers), [("k".to_owned(), String::new())].into());
+    }
+
+    #[test]
     fn a_server_and_what_it_runs_are_as_go_writes_them() {
         let server = ServerInfo {
             host: "host1".into(),
             pid: 4_242,
             server_id: "srv-1".into(),
             concurrency: 10,
-            queues: [("default".to_owned(), 3)].into(),
+            queues: vec![QueueWeight { queue: Some("default".into()), weight: Some(3) }],
             strict_priority: true,
             status: "active".into(),
             start_time: Some(START),

@@ -13,13 +13,16 @@ use poolwright_core::{BoxFuture, Chance, Clock, TaskKey, Timestamp};
 use poolwright_store_redis::keys::Keys;
 use poolwright_store_redis::{RedisOptions, RedisStore};
 use poolwright_testbed::{RedisServer, Reply};
+use servers::Servers;
 
-/// A server, the store on it, and the clock that rules.
+pub(crate) mod servers;
+
+/// Servers, the store on them, and the clock that rules.
 ///
 /// The clock begins years ahead of the server's, so nothing that has an expiry goes by itself; what time would have taken goes
 /// when the clock is moved.
 pub(crate) struct RedisHarness {
-    server: RedisServer,
+    servers: Servers,
     store: Mutex<Arc<RedisStore>>,
     clock: ManualClock,
     chance: Chance,
@@ -33,10 +36,14 @@ impl RedisHarness {
 
     /// A fresh server, whose clock stands there.
     pub(crate) async fn at(seed: u64, start: Timestamp) -> Self {
-        let server = RedisServer::start().await.unwrap();
+        Self::on(Servers::Single(Arc::new(RedisServer::start().await.unwrap())), seed, start).await
+    }
+
+    /// These servers, which hold nothing.
+    pub(crate) async fn on(servers: Servers, seed: u64, start: Timestamp) -> Self {
         let (clock, chance) = (ManualClock::at(start), Chance::seeded(seed));
-        let store = open(&server, &clock, &chance).await;
-        Self { server, store: Mutex::new(store), clock, chance }
+        let store = open(&servers, &clock, &chance).await;
+        Self { servers, store: Mutex::new(store), clock, chance }
     }
 
     /// The store itself.
@@ -44,40 +51,32 @@ impl RedisHarness {
         Arc::clone(&self.store.lock().unwrap())
     }
 
-    /// The server behind the store's back.
-    pub(crate) const fn server(&self) -> &RedisServer {
-        &self.server
+    /// The servers behind the store's back.
+    pub(crate) const fn servers(&self) -> &Servers {
+        &self.servers
     }
 
-    /// A second store on the same server and clock, as another process would have.
+    /// A second store on the same servers and clock, as another process would have.
     pub(crate) async fn another(&self) -> Arc<RedisStore> {
-        open(&self.server, &self.clock, &self.chance).await
-    }
-
-    /// All keys, in order.
-    pub(crate) async fn keys(&self) -> Vec<String> {
-        let reply = self.server.command(&["KEYS", "*"]).await.unwrap();
-        let mut keys: Vec<_> = reply.items().iter().map(|key| key.text().unwrap().to_owned()).collect();
-        keys.sort_unstable();
-        keys
+        open(&self.servers, &self.clock, &self.chance).await
     }
 
     /// Removes keys whose time is over by the clock that rules.
     async fn expire(&self) {
         let now = self.clock.now();
-        for key in self.keys().await {
-            let at = self.server.command(&["PEXPIRETIME", &key]).await.unwrap();
+        for key in self.servers.keys().await {
+            let at = self.servers.command(&key, &["PEXPIRETIME", &key]).await;
             // Rounded up to its millisecond when it was written.
             let over = at.integer().is_some_and(|at| at > 0 && Timestamp::from_millis(at - 1) < now);
             if over {
-                self.server.command(&["DEL", &key]).await.unwrap();
+                self.servers.command(&key, &["DEL", &key]).await;
             }
         }
     }
 }
 
-async fn open(server: &RedisServer, clock: &ManualClock, chance: &Chance) -> Arc<RedisStore> {
-    let options = RedisOptions::from_url(&server.unix_url()).unwrap();
+async fn open(servers: &Servers, clock: &ManualClock, chance: &Chance) -> Arc<RedisStore> {
+    let options = RedisOptions::from_url(&servers.url()).unwrap();
     RedisStore::open_with_clock(options, Arc::new(clock.clone()), chance.clone()).await.unwrap()
 }
 
@@ -111,13 +110,13 @@ impl Harness for RedisHarness {
     fn poison<'a>(&'a self, key: &'a TaskKey) -> BoxFuture<'a, ()> {
         Box::pin(async {
             let hash = Keys::of(&key.queue).task(&key.id);
-            let message = self.server.command(&["HGET", &hash, "msg"]).await.unwrap();
+            let message = self.servers.command(&hash, &["HGET", &hash, "msg"]).await;
             let Reply::Bytes(mut bytes) = message else { panic!("the task to damage is there") };
             // The first field claims to be longer than all that follows.
             bytes[1] = 0x7f;
             bytes.truncate(40);
             let args: [&[u8]; 4] = [b"HSET", hash.as_bytes(), b"msg", &bytes];
-            self.server.command(&args).await.unwrap();
+            self.servers.command(&hash, &args).await;
         })
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use poolwright_broker::Watch;
+use poolwright_core::Timestamp;
 use tokio::time::sleep;
 
 use crate::site::Site;
@@ -38,8 +39,10 @@ async fn promote(site: &Site, mut watch: Box<dyn Watch>) {
             tokio::task::yield_now().await;
             continue;
         }
-        let at_most = site.options.promote_at_most;
-        let wait = promoted.next_due.map_or(at_most, |due| due.after(site.broker.now()).min(at_most));
+        let now = site.broker.now();
+        let look = site.broker.look_every().map(|every| until_next(now, every));
+        let at_most = look.unwrap_or(Duration::MAX).min(site.options.promote_at_most);
+        let wait = promoted.next_due.map_or(at_most, |due| due.after(now).min(at_most));
         let (gap, rest) = split(wait, site.options.promote_gap);
         sleep(gap).await;
         tokio::select! {
@@ -47,6 +50,13 @@ async fn promote(site: &Site, mut watch: Box<dyn Watch>) {
             () = watch.changed() => {}
         }
     }
+}
+
+/// Until the clock shows a multiple of this the next time, and a moment more: the clock here is a round trip behind the
+/// store's, or before it.
+fn until_next(now: Timestamp, every: Duration) -> Duration {
+    let (now, every) = (now.as_micros().unsigned_abs(), u64::try_from(every.as_micros()).unwrap_or(u64::MAX));
+    Duration::from_micros(every - now % every.max(1)) + Duration::from_millis(2)
 }
 
 /// What is waited for in any case, and what a ring of the watch cuts short. A known due time is never passed over.
@@ -58,6 +68,13 @@ fn split(wait: Duration, gap: Duration) -> (Duration, Duration) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_look_comes_just_after_each_whole_second() {
+        let second = Duration::from_secs(1);
+        let wait = |micros| until_next(Timestamp::from_micros(micros), second).as_micros();
+        assert_eq!((wait(7_000_000), wait(7_250_000), wait(7_999_999)), (1_002_000, 752_000, 2_001));
+    }
 
     #[test]
     fn a_due_time_inside_the_gap_is_not_waited_past() {
