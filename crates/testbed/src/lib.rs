@@ -17,6 +17,8 @@
 //!
 //! Invariant: what this crate started ends with the value that stands for it, and at the latest with this process.
 
+#![cfg(unix)]
+
 mod cluster;
 mod connection;
 mod error;

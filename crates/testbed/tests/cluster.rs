@@ -1,5 +1,7 @@
 //! A cluster routes, loses a primary, and takes it back as a replica.
 
+#![cfg(unix)]
+
 use poolwright_testbed::{Data, Error, Options, RedisCluster};
 
 type Outcome = Result<(), Error>;

@@ -1,5 +1,7 @@
 //! The proxy loses, cuts, holds and refuses exactly what a test asks it to.
 
+#![cfg(unix)]
+
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;

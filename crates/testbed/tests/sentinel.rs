@@ -1,5 +1,7 @@
 //! Sentinels put a replica in the place of a killed primary, and the old one behind it.
 
+#![cfg(unix)]
+
 use poolwright_testbed::{Connection, Data, Error, RedisSentinels};
 
 type Outcome = Result<(), Error>;

@@ -1,5 +1,7 @@
 //! A private server does what tests ask of it, and leaves nothing behind.
 
+#![cfg(unix)]
+
 use std::io::Write;
 use std::net::TcpStream;
 use std::path::PathBuf;
