@@ -188,3 +188,21 @@ async fn a_node_of_a_cluster_is_no_single_server() {
     let message = unfit(Link::open(&options(&cluster.nodes()[0].url())).await);
     assert!(message.contains("is a node of a cluster: write redis-cluster://"), "{message}");
 }
+
+#[tokio::test]
+async fn a_cluster_may_speak_tls() {
+    // Nodes have to trust each other, so all have the certificate of one server that is there only for it.
+    let lender = RedisServer::options().tls().start().await.unwrap();
+    let files = lender.tls_files().unwrap();
+    let [authority, certificate, key] =
+        [&files.authority, &files.certificate, &files.key].map(|path| path.display());
+    let nodes = RedisServer::options().tls().line("tls-cluster yes").line("tls-replication yes");
+    let nodes = nodes.line(&format!("tls-ca-cert-file {authority}"));
+    let nodes = nodes.line(&format!("tls-cert-file {certificate}")).line(&format!("tls-key-file {key}"));
+    let cluster = RedisCluster::start_with(nodes).await.unwrap();
+    let seed = cluster.nodes()[0].port();
+    let link = open(&format!("rediss-cluster://127.0.0.1:{seed}?tls_ca_file={authority}")).await;
+    for at in 0..20 {
+        write(&link, &["SET", &format!("{{q{at}}}"), "1"]).await.unwrap();
+    }
+}
