@@ -1,8 +1,8 @@
 //! The header in which a task carries what asynq's message has no field for: `poolwright`, a line a note.
 //!
 //! ```text
-//! subject:knowledge/kn_42        an entry of the index, as the key of the entry ends
-//! scope:knowledge_base/kb_7      the same
+//! s:knowledge/kn_42              a subject; its entry of the index is `asynq:{q}:subject:knowledge/kn_42`
+//! c:knowledge_base/kb_7          a scope; its entry is `asynq:{q}:scope:knowledge_base/kb_7`
 //! tenant:acme
 //! timeout:7250000                exact times where whole seconds do not tell them, in microseconds
 //! ```
@@ -37,23 +37,24 @@ pub(crate) struct Notes {
 
 /// The entry of the index for a subject, as its key ends.
 pub(crate) fn subject_entry(subject: &Subject) -> String {
-    entry("subject", &subject.kind, &subject.id)
+    format!("subject:{}", pair(&subject.kind, &subject.id))
 }
 
 /// The entry of the index for a scope.
 pub(crate) fn scope_entry(scope: &Scope) -> String {
-    entry("scope", &scope.kind, &scope.id)
+    format!("scope:{}", pair(&scope.kind, &scope.id))
 }
 
-fn entry(what: &str, kind: &str, id: &str) -> String {
+fn pair(kind: &str, id: &str) -> String {
     // The kind alone must not hold the slash that ends it.
-    format!("{what}:{}/{}", escape(kind, &['/']), escape(id, &[]))
+    format!("{}/{}", escape(kind, &['/']), escape(id, &[]))
 }
 
 /// The notes of a new task, '' when it has none.
 pub(crate) fn write(task: &NewTask, with_lock: bool) -> String {
-    let mut lines: Vec<String> = task.subjects.iter().map(subject_entry).collect();
-    lines.extend(task.scopes.iter().map(scope_entry));
+    let subjects = task.subjects.iter().map(|subject| format!("s:{}", pair(&subject.kind, &subject.id)));
+    let scopes = task.scopes.iter().map(|scope| format!("c:{}", pair(&scope.kind, &scope.id)));
+    let mut lines: Vec<String> = subjects.chain(scopes).collect();
     lines.extend(task.tenant.as_ref().map(|tenant| format!("tenant:{}", escape(&tenant.0, &[]))));
     let mut note = |name: &str, micros: u128| lines.push(format!("{name}:{micros}"));
     if task.timeout.subsec_nanos() != 0 {
@@ -82,8 +83,8 @@ pub(crate) fn read(text: &str) -> Notes {
         let micros = || value.parse::<u128>().ok().map(duration);
         let pair = || value.split_once('/').map(|(kind, id)| (unescape(kind), unescape(id)));
         match name {
-            "subject" => notes.subjects.extend(pair().map(|(kind, id)| Subject::new(kind, id))),
-            "scope" => notes.scopes.extend(pair().map(|(kind, id)| Scope::new(kind, id))),
+            "s" => notes.subjects.extend(pair().map(|(kind, id)| Subject::new(kind, id))),
+            "c" => notes.scopes.extend(pair().map(|(kind, id)| Scope::new(kind, id))),
             "tenant" => notes.tenant = Some(Tenant(unescape(value))),
             "timeout" => notes.timeout = micros(),
             "retention" => notes.retention = micros(),

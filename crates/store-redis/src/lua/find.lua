@@ -10,14 +10,15 @@ local STEP = 500
 local out, skip = {}, 0
 while true do
   local ids = call('ZRANGE', KEYS[1], skip, skip + STEP - 1)
-  for _, id in ipairs(ids) do
+  for _, member in ipairs(ids) do
+    local id = from_member(member)
     local got = pcall('HMGET', p .. 't:' .. id, 'msg', 'state')
-    if got[1] and got[2] and find('\n' .. notes(got[1]) .. '\n', '\n' .. what .. '\n', 1, true) then
+    if got[1] and got[2] and says(got[1], what) then
       if #out == most then return { now_text, out, '1' } end
       out[#out + 1] = { id, got[2], got[1] }
       skip = skip + 1
     else
-      call('ZREM', KEYS[1], id)
+      call('ZREM', KEYS[1], member)
     end
   end
   if #ids < STEP then return { now_text, out, '' } end

@@ -20,10 +20,10 @@ local function tidy_index(key)
   local what = sub(key, #p + 1)
   local ids = pcall('ZRANGE', key, 0, -1)
   if ids.err then return end
-  for _, id in ipairs(ids) do
-    local msg = pcall('HGET', p .. 't:' .. id, 'msg')
-    if type(msg) ~= 'string' or not find('\n' .. notes(msg) .. '\n', '\n' .. what .. '\n', 1, true) then
-      call('ZREM', key, id)
+  for _, member in ipairs(ids) do
+    local msg = pcall('HGET', p .. 't:' .. from_member(member), 'msg')
+    if type(msg) ~= 'string' or not says(msg, what) then
+      call('ZREM', key, member)
       entries = entries + 1
     end
   end

@@ -54,6 +54,14 @@ impl Servers {
         }
     }
 
+    /// The server, where it is one.
+    pub(crate) fn single(&self) -> &RedisServer {
+        match self {
+            Self::Single(server) => server,
+            _ => panic!("these are several servers"),
+        }
+    }
+
     /// Sends a command to the server that owns this key.
     pub(crate) async fn command(&self, key: &str, args: &[impl AsRef<[u8]>]) -> Reply {
         let reply = match self {

@@ -81,7 +81,7 @@ local function rewrite(s, set)
   return table.concat(out)
 end
 
--- The lines of our own header: `subject:knowledge/kn_42` and the like; '' when there are none.
+-- The lines of our own header: `s:knowledge/kn_42` and the like; '' when there are none.
 local OURS = '\10\10poolwright\18'
 local function notes(msg)
   if not msg or not find(msg, OURS, 1, true) then return '' end
@@ -96,4 +96,18 @@ local function notes(msg)
     at = after
   end
   return ''
+end
+
+-- An entry of the index ends with a word and this; its note begins with a letter, since every pending task carries it.
+local ENTRIES = { ['s:'] = 'subject:', ['c:'] = 'scope:' }
+
+-- Whether a message says that its task belongs to this entry, `subject:...` or `scope:...`.
+local function says(msg, entry)
+  for letter, word in pairs(ENTRIES) do
+    if sub(entry, 1, #word) == word then
+      local note = letter .. sub(entry, #word + 1)
+      return find('\n' .. notes(msg) .. '\n', '\n' .. note .. '\n', 1, true) ~= nil
+    end
+  end
+  return false
 end

@@ -53,18 +53,35 @@ local function unlock(p, id, f)
   if lock and pcall('GET', lock) == id then call('DEL', lock) end
 end
 
+-- An id in the index: a UUID as its 16 bytes behind a 1, which no other id begins with. That is half of what an entry costs.
+local UUID = '^(%x%x%x%x%x%x%x%x)%-(%x%x%x%x)%-(%x%x%x%x)%-(%x%x%x%x)%-(%x%x%x%x%x%x%x%x%x%x%x%x)$'
+local function to_member(id)
+  if #id ~= 36 or find(id, '%u') then return id end
+  local a, b, c, d, e = string.match(id, UUID)
+  if not a then return id end
+  local bytes = string.gsub(a .. b .. c .. d .. e, '%x%x', function(hex) return char(tonumber(hex, 16)) end)
+  return '\1' .. bytes
+end
+
+local function from_member(member)
+  if byte(member) ~= 1 then return member end
+  local hex = string.gsub(sub(member, 2), '.', function(c) return format('%02x', byte(c)) end)
+  return sub(hex, 1, 8) .. '-' .. sub(hex, 9, 12) .. '-' .. sub(hex, 13, 16) .. '-' .. sub(hex, 17, 20) .. '-' .. sub(hex, 21)
+end
+
 local function for_index(msg, act)
   for line in string.gmatch(notes(msg), '[^\n]+') do
-    if sub(line, 1, 8) == 'subject:' or sub(line, 1, 6) == 'scope:' then act(line) end
+    local word = ENTRIES[sub(line, 1, 2)]
+    if word then act(word .. sub(line, 3)) end
   end
 end
 
 local function index(p, id, msg)
-  for_index(msg, function(line) call('ZADD', p .. line, 0, id) end)
+  for_index(msg, function(entry) call('ZADD', p .. entry, 0, to_member(id)) end)
 end
 
 local function unindex(p, id, msg)
-  for_index(msg, function(line) pcall('ZREM', p .. line, id) end)
+  for_index(msg, function(entry) pcall('ZREM', p .. entry, to_member(id)) end)
 end
 
 -- What a lease says: until when, since when it runs, its place among the claimed ones, since when it had waited.
