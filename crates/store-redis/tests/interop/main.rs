@@ -1,0 +1,15 @@
+//! Our store and Go's asynq on one server: what one side writes the other reads, and each ends what the other began.
+//!
+//! Without Go these tests are skipped and say so; with `POOLWRIGHT_REQUIRE_GO` in the environment they fail.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod both;
+mod cancelled;
+mod consumed;
+mod dashboard;
+mod drained;
+mod go;
+mod operated;
+mod ours_on_theirs;
+mod produced;
