@@ -182,6 +182,12 @@ pub fn scheduler(scheduler_id: &str) -> String {
     format!("asynq:schedulers:{{{scheduler_id}}}")
 }
 
+/// The id of the scheduler whose entries this key holds.
+#[must_use]
+pub fn scheduler_id(key: &str) -> Option<&str> {
+    key.strip_prefix(SCHEDULERS)?.strip_prefix(":{")?.strip_suffix('}')
+}
+
 /// When a scheduler's entry enqueued.
 #[must_use]
 pub fn scheduler_history(entry_id: &str) -> String {
@@ -230,6 +236,7 @@ mod tests {
         assert_eq!(server("h", 7, "s"), "asynq:servers:{h:7:s}");
         assert_eq!(workers("h", 7, "s"), "asynq:workers:{h:7:s}");
         assert_eq!(scheduler("h:7:u"), "asynq:schedulers:{h:7:u}");
+        assert_eq!(scheduler_id("asynq:schedulers:{h:7:u}"), Some("h:7:u"));
         assert_eq!(scheduler_history("e"), "asynq:scheduler_history:e");
     }
 

@@ -14,6 +14,7 @@
 //! | `dispatch`, `claim` | [`Dispatch`](poolwright_broker::Dispatch) |
 //! | `upkeep`, `reconcile`, `servers` | [`Upkeep`](poolwright_broker::Upkeep) |
 //! | `inspect`, `operate`, `page` | [`Inspect`](poolwright_broker::Inspect) |
+//! | `groups`, `schedulers` | what only asynq has, or has in a form of its own |
 //! | `feed`, `bells`, `waiter` | [`Signal`](poolwright_broker::Signal) |
 
 mod bells;
@@ -21,6 +22,7 @@ mod claim;
 mod dispatch;
 mod error;
 mod feed;
+pub mod groups;
 mod held;
 mod inspect;
 pub mod keys;
@@ -33,6 +35,7 @@ mod page;
 mod reconcile;
 mod record;
 mod reply;
+pub mod schedulers;
 mod script;
 mod servers;
 mod store;

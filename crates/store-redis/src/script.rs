@@ -73,6 +73,8 @@ scripts! {
     PAGE_SET = "page_set";
     /// Tasks of a subject or scope.
     FIND = "find";
+    /// Tasks of a group.
+    GROUP = "group";
     /// Asks for the end of tasks.
     REQUEST_CANCEL = "request_cancel";
     /// Run now, archive, delete.

@@ -256,7 +256,7 @@ fn pid(pid: u32) -> i32 {
     i32::try_from(pid).unwrap_or(i32::MAX)
 }
 
-fn wire_time(time: Timestamp) -> wire::Timestamp {
+pub(crate) fn wire_time(time: Timestamp) -> wire::Timestamp {
     let micros = time.as_micros();
     let nanos = i32::try_from(micros.rem_euclid(1_000_000) * 1_000).unwrap_or(0);
     wire::Timestamp { seconds: micros.div_euclid(1_000_000), nanos }
@@ -290,7 +290,7 @@ fn two(name: &str, key: &str, member: &str) -> Cmd {
     command
 }
 
-fn values(answer: Value) -> Vec<Vec<u8>> {
+pub(crate) fn values(answer: Value) -> Vec<Vec<u8>> {
     let Value::Array(values) = answer else { return Vec::new() };
     let bytes = |value| match value {
         Value::BulkString(bytes) => Some(bytes),

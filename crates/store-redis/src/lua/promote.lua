@@ -29,8 +29,24 @@ local function move(p, list, id)
   end
 end
 
+-- Sets that a Go server took to put together and did not finish in time go back to their group, which is registered (asynq
+-- forgets that, and nobody sees them again).
+local function reclaim(p)
+  for _, set in ipairs(call('ZRANGEBYSCORE', p .. 'aggregation_sets', '-inf', now_s)) do
+    local group = sub(set, 1, #p + 2) == p .. 'g:' and string.match(sub(set, #p + 3), '^(.*):[^:]*$')
+    if group then
+      local members = call('ZRANGE', set, 0, -1, 'WITHSCORES')
+      for i = 1, #members, 2 do call('ZADD', p .. 'g:' .. group, members[i + 1], members[i]) end
+      if #members > 0 then call('SADD', p .. 'groups', group) end
+      call('DEL', set)
+    end
+    call('ZREM', p .. 'aggregation_sets', set)
+  end
+end
+
 for i = 3, #ARGV do
   local p = ARGV[i]
+  reclaim(p)
   call('LLEN', p .. 'pending')
   while true do
     local id, due = first(p .. 'scheduled')

@@ -31,15 +31,4 @@ for _, id in ipairs(call('ZRANGE', p .. 'lease', 0, -1)) do
   end
 end
 if #active == 0 and call('EXISTS', p .. 'pending') == 0 then call('DEL', p .. 'claims') end
--- Sets that are being aggregated and whose time is over go back to their group, which is registered.
-for _, set in ipairs(call('ZRANGEBYSCORE', p .. 'aggregation_sets', '-inf', now_s)) do
-  local group = sub(set, 1, #p + 2) == p .. 'g:' and string.match(sub(set, #p + 3), '^(.*):[^:]*$')
-  if group then
-    local members = call('ZRANGE', set, 0, -1, 'WITHSCORES')
-    for i = 1, #members, 2 do call('ZADD', p .. 'g:' .. group, members[i + 1], members[i]) end
-    if #members > 0 then call('SADD', p .. 'groups', group) end
-    call('DEL', set)
-  end
-  call('ZREM', p .. 'aggregation_sets', set)
-end
 return { now_text, leaseless, stray }

@@ -1,0 +1,131 @@
+//! What only asynq has: groups, and what schedulers tell of themselves.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on ends here")]
+
+mod stage;
+
+use std::time::Duration;
+
+use poolwright_broker::{Inspect, Upkeep};
+use poolwright_conformance::Harness;
+use poolwright_core::{QueueName, State, TaskId, TaskKey, Timestamp};
+use poolwright_store_redis::keys::{self, Keys};
+use poolwright_store_redis::schedulers::wire_time;
+use poolwright_store_redis::wire::{SchedulerEnqueueEvent, SchedulerEntry, TaskMessage, Wire};
+use stage::RedisHarness;
+
+fn queue() -> QueueName {
+    QueueName::new("q").unwrap()
+}
+
+/// Puts a task into a group as asynq does; into a set that is being put together when one is named.
+async fn add_to_group(harness: &RedisHarness, id: &str, group: &str, set: Option<&str>) {
+    let keys = Keys::of(&queue());
+    let message = TaskMessage {
+        task_type: "t".into(),
+        id: id.into(),
+        queue: "q".into(),
+        retry: 25,
+        timeout: 1_800,
+        group_key: group.into(),
+        ..TaskMessage::default()
+    };
+    let hash = keys.task(&TaskId::new(id).unwrap());
+    let message = message.to_bytes();
+    let fields: [&[u8]; 8] =
+        [b"HSET", hash.as_bytes(), b"msg", &message, b"state", b"aggregating", b"group", group.as_bytes()];
+    let servers = harness.servers();
+    servers.command(&hash, &fields).await;
+    servers.command(&hash, &["SADD", keys::QUEUES, "q"]).await;
+    let zset = set.map_or_else(|| keys.group(group), |set| keys.aggregation_set(group, set));
+    servers.command(&zset, &["ZADD", &zset, "1900000000", id]).await;
+    match set {
+        None => drop(servers.command(&zset, &["SADD", &keys.groups(), group]).await),
+        Some(_) => {
+            let deadline = (harness.now().as_secs() + 120).to_string();
+            servers.command(&zset, &["ZADD", &keys.aggregation_sets(), &deadline, &zset]).await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tasks_of_a_group_are_listed_run_and_deleted() {
+    let harness = RedisHarness::new(1).await;
+    for id in ["a", "b", "c"] {
+        add_to_group(&harness, id, "g:1", None).await;
+    }
+    let store = harness.store();
+    let groups = store.groups(&queue()).await.unwrap();
+    assert_eq!(
+        groups.iter().map(|group| (group.name.as_str(), group.waiting)).collect::<Vec<_>>(),
+        [("g:1", 3)]
+    );
+    let tasks = store.tasks_of_group(&queue(), "g:1", 2).await.unwrap();
+    assert_eq!(tasks.iter().map(|task| task.key.id.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+
+    let key = |id: &str| TaskKey::new(queue(), TaskId::new(id).unwrap());
+    store.run_now(key("a")).await.unwrap();
+    store.archive(key("b"), "no".into()).await.unwrap();
+    assert_eq!(store.get(key("a")).await.unwrap().map(|task| task.state), Some(State::Pending));
+    store.delete(key("c")).await.unwrap();
+    assert!(store.groups(&queue()).await.unwrap().is_empty(), "a group without tasks is gone");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_set_whose_server_died_goes_back_to_its_group_which_is_seen_again() {
+    let harness = RedisHarness::new(1).await;
+    add_to_group(&harness, "a", "g:1", Some("5f0c")).await;
+    let store = harness.store();
+    store.promote_due(vec![queue()], 10).await.unwrap();
+    assert!(store.groups(&queue()).await.unwrap().is_empty(), "its server may still be at it");
+    harness.elapse(Duration::from_secs(121)).await;
+    store.promote_due(vec![queue()], 10).await.unwrap();
+    assert_eq!(store.groups(&queue()).await.unwrap()[0].waiting, 1);
+    assert!(!harness.servers().keys().await.iter().any(|key| key.contains("5f0c")));
+}
+
+fn entry(id: &str, next: Timestamp) -> SchedulerEntry {
+    SchedulerEntry {
+        id: id.into(),
+        spec: "@every 1m".into(),
+        task_type: "t".into(),
+        next_enqueue_time: Some(wire_time(next)),
+        prev_enqueue_time: Some(poolwright_store_redis::wire::NEVER),
+        ..SchedulerEntry::default()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_scheduler_is_shown_while_it_lives_with_its_entries_in_order() {
+    let harness = RedisHarness::new(1).await;
+    let store = harness.store();
+    let entries = [entry("e1", harness.now()), entry("e2", harness.now())];
+    store.beat_scheduler("h:1:u", &entries, Duration::from_secs(20)).await.unwrap();
+    let seen = store.schedulers().await.unwrap();
+    assert_eq!((seen.len(), seen[0].id.as_str(), seen[0].entries.as_slice()), (1, "h:1:u", &entries[..]));
+    store.beat_scheduler("h:1:u", &entries[..1], Duration::from_secs(20)).await.unwrap();
+    assert_eq!(store.schedulers().await.unwrap()[0].entries, entries[..1]);
+    store.retire_scheduler("h:1:u", &entries).await.unwrap();
+    assert!(store.schedulers().await.unwrap().is_empty());
+    assert!(harness.servers().keys().await.iter().all(|key| !key.contains("scheduler")));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_latest_thousand_enqueues_of_an_entry_are_kept() {
+    let harness = RedisHarness::new(1).await;
+    let store = harness.store();
+    for n in 0..1_005 {
+        let time = wire_time(harness.now() + Duration::from_secs(n));
+        let event = SchedulerEnqueueEvent { task_id: format!("t{n}"), enqueue_time: Some(time) };
+        store.record_enqueue_event("e1", &event).await.unwrap();
+    }
+    let events = store.enqueue_events("e1", 3).await.unwrap();
+    assert_eq!(
+        events.iter().map(|event| event.task_id.as_str()).collect::<Vec<_>>(),
+        ["t1004", "t1003", "t1002"]
+    );
+    let history = keys::scheduler_history("e1");
+    let kept = harness.servers().command(&history, &["ZCARD", &history]).await;
+    assert_eq!(kept.integer(), Some(1_000));
+    assert!(store.enqueue_events("e1", 0).await.unwrap().is_empty());
+}
