@@ -158,7 +158,7 @@ fn beat(running: &TaskRecord) -> ServerBeat {
     }
 }
 
-fn by_concurrency<'s>(servers: &'s Value, concurrency: u64) -> &'s Value {
+fn by_concurrency(servers: &Value, concurrency: u64) -> &Value {
     let all = servers["servers"].as_array().unwrap();
     all.iter().find(|server| server["concurrency"] == concurrency).unwrap()
 }
