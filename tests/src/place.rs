@@ -19,8 +19,16 @@ const BATCH: usize = 500;
 pub struct Place {
     dir: TempDir,
     topology: Topology,
-    /// None: the store is a file.
-    server: Option<RedisServer>,
+    store: Store,
+}
+
+/// Where the tasks of a place are.
+enum Store {
+    File,
+    /// A server of the place's own.
+    Redis(Box<RedisServer>),
+    /// Servers that the story holds.
+    Elsewhere(String),
 }
 
 impl Place {
@@ -30,7 +38,7 @@ impl Place {
     /// When the file has a mistake.
     #[must_use]
     pub fn new(queues: &str) -> Self {
-        Self::with(queues, None)
+        Self::with(queues, Store::File)
     }
 
     /// The same with a store on a Redis server of its own.
@@ -39,16 +47,25 @@ impl Place {
     /// When the file has a mistake, or there is no server.
     #[must_use]
     pub fn on_redis(queues: &str) -> Self {
-        Self::with(queues, Some(redis_server()))
+        Self::with(queues, Store::Redis(Box::new(redis_server())))
     }
 
-    fn with(queues: &str, server: Option<RedisServer>) -> Self {
+    /// The same with a store that is elsewhere, by its URL; it keeps tasks alone.
+    ///
+    /// # Panics
+    /// When the file has a mistake.
+    #[must_use]
+    pub fn reaching(queues: &str, url: String) -> Self {
+        Self::with(queues, Store::Elsewhere(url))
+    }
+
+    fn with(queues: &str, store: Store) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let config = dir.path().join("queues.toml");
         std::fs::write(&config, format!("version = 1\n{queues}")).unwrap();
         let (topology, warnings) = Topology::load(&config).unwrap_or_else(|error| panic!("{error}"));
         assert!(warnings.is_empty(), "{warnings:?}");
-        Self { dir, topology, server }
+        Self { dir, topology, store }
     }
 
     /// The directory.
@@ -75,24 +92,33 @@ impl Place {
         self.path().join("tasks.db")
     }
 
-    /// The server, where the store is on Redis.
+    /// The server, where the place has one of its own.
     #[must_use]
     pub const fn server(&self) -> Option<&RedisServer> {
-        self.server.as_ref()
+        match &self.store {
+            Store::Redis(server) => Some(server),
+            Store::File | Store::Elsewhere(_) => None,
+        }
     }
 
     /// The URL of the tasks. No story cuts the power, so none waits for the disk.
     #[must_use]
     pub fn url(&self) -> String {
-        let file = || format!("sqlite://{}?synchronous=normal", self.database().display());
-        self.server.as_ref().map_or_else(file, RedisServer::unix_url)
+        match &self.store {
+            Store::File => self.file(),
+            Store::Redis(server) => server.unix_url(),
+            Store::Elsewhere(url) => url.clone(),
+        }
     }
 
     /// The URL of the ledger, where it is not beside the tasks.
     #[must_use]
     pub fn ledger(&self) -> Option<String> {
-        let file = || format!("sqlite://{}?synchronous=normal", self.database().display());
-        self.server.as_ref().map(|_| file())
+        (!matches!(self.store, Store::File)).then(|| self.file())
+    }
+
+    fn file(&self) -> String {
+        format!("sqlite://{}?synchronous=normal", self.database().display())
     }
 
     /// An orchestrator of the file on the store.

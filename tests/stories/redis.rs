@@ -7,6 +7,7 @@ mod cancel;
 mod crash;
 mod demo;
 mod elastic;
+mod failover;
 mod isolation;
 mod letters;
 mod outage_redis;
