@@ -100,8 +100,16 @@ async fn keep_running(crew: &Crew, chance: Chance, deaths: &Deaths, until: Times
 
 #[tokio::test]
 async fn soak_chaos() {
-    patiently(async {
-        let place = Place::new(QUEUES);
+    Box::pin(chaos("chaos", Place::new(QUEUES))).await;
+}
+
+#[tokio::test]
+async fn soak_redis_chaos() {
+    Box::pin(chaos("chaos on redis", Place::on_redis(QUEUES))).await;
+}
+
+async fn chaos(name: &str, place: Place) {
+    let story = Box::pin(async {
         let crew = Crew::with_journal(WORKER, &place, Journal::lean());
         let deaths = Deaths::default();
         let (begun, chance) = (now(), Chance::seeded(6));
@@ -149,7 +157,7 @@ async fn soak_chaos() {
         let (kills, stops) = (deaths.kills.into_inner(), deaths.stops.into_inner());
         let tasks = work + side;
         let rate = tasks as f64 / secs;
-        println!("figures: chaos kills={kills} stops={stops} tasks={tasks} per_sec={rate:.0} run_again={restarted} lost=0");
-    })
-    .await;
+        println!("figures: {name} kills={kills} stops={stops} tasks={tasks} per_sec={rate:.0} run_again={restarted} lost=0");
+    });
+    patiently(story).await;
 }

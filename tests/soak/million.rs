@@ -32,8 +32,16 @@ async fn tick(task: Raw, State(runs): State<Runs>) -> Result<(), BoxError> {
 
 #[tokio::test]
 async fn soak_a_million_tasks() {
+    million("million", Place::new(QUEUES)).await;
+}
+
+#[tokio::test]
+async fn soak_redis_a_million_tasks() {
+    million("million on redis", Place::on_redis(QUEUES)).await;
+}
+
+async fn million(name: &str, place: Place) {
     patiently(async {
-        let place = Place::new(QUEUES);
         let client = place.client().await;
         let begun = now();
         for first in (0..TASKS).step_by(BATCH as usize) {
@@ -44,7 +52,13 @@ async fn soak_a_million_tasks() {
         let enqueue = f64::from(TASKS) / secs_since(begun);
         let inspector = place.inspector().await;
         assert_eq!(sums(&inspector, "work").await.pending, u64::from(TASKS));
-        let bytes = std::fs::metadata(place.database()).unwrap().len();
+        let bytes = match place.server() {
+            None => std::fs::metadata(place.database()).unwrap().len(),
+            Some(server) => {
+                let info = server.command(&["INFO", "memory"]).await.unwrap();
+                info.line("used_memory").unwrap().parse().unwrap()
+            }
+        };
 
         let runs: Runs = Arc::new((0..TASKS).map(|_| AtomicU8::new(0)).collect());
         let begun = now();
@@ -58,7 +72,7 @@ async fn soak_a_million_tasks() {
         let ended = Sums { processed: u64::from(TASKS), ..Sums::default() };
         assert_eq!(sums(&inspector, "work").await, ended);
         let mib = bytes / (1 << 20);
-        println!("figures: million enqueue_per_sec={enqueue:.0} drain_per_sec={drain:.0} file_mib={mib}");
+        println!("figures: {name} enqueue_per_sec={enqueue:.0} drain_per_sec={drain:.0} mib={mib}");
     })
     .await;
 }

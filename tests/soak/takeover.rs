@@ -21,8 +21,16 @@ max_retry = 0
 
 #[tokio::test]
 async fn soak_takeover_with_the_default_lease() {
+    takeover("takeover", Place::new(QUEUES)).await;
+}
+
+#[tokio::test]
+async fn soak_redis_takeover_with_the_default_lease() {
+    takeover("takeover on redis", Place::on_redis(QUEUES)).await;
+}
+
+async fn takeover(name: &str, place: Place) {
     patiently(async {
-        let place = Place::new(QUEUES);
         let crew = Crew::new(WORKER, &place);
         let client = place.client().await;
         let mut workers = vec![crew.worker().await, crew.worker().await];
@@ -52,7 +60,7 @@ async fn soak_takeover_with_the_default_lease() {
         assert_eq!(sums(&inspector, "work").await, Sums { processed: all, ..Sums::default() });
         let longest = waits.iter().copied().fold(0.0, f64::max);
         let mean = waits.iter().sum::<f64>() / waits.len() as f64;
-        println!("figures: takeover deaths={DEATHS} longest_secs={longest:.2} mean_secs={mean:.2}");
+        println!("figures: {name} deaths={DEATHS} longest_secs={longest:.2} mean_secs={mean:.2}");
     })
     .await;
 }

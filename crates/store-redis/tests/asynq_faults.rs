@@ -183,18 +183,22 @@ async fn an_id_conflict_leaks_no_lock() {
 }
 
 #[tokio::test]
-async fn a_lock_that_go_leaked_goes_with_whoever_it_names() {
+async fn a_lock_that_names_a_task_which_does_not_hold_it_is_free() {
     let scene = Scene::new().await;
     // Go takes the lock, finds that the id is taken, and leaves it.
     scene.enqueue(task("a")).await.unwrap();
     scene.redis(&["SET", LOCK, "a", "EX", "3600"]).await;
-    let refused = scene.enqueue(unique("b")).await;
-    assert_eq!(refused, Err(Error::DuplicateUnique { holder: key("a") }));
-    let claimed = scene.claim(1).await;
-    scene.end(&claimed[0], done()).await;
+    scene.enqueue(unique("b")).await.unwrap();
+    let refused = scene.enqueue(unique("c")).await;
+    assert_eq!(refused, Err(Error::DuplicateUnique { holder: key("b") }));
+
+    // A Go worker archives a unique task and leaves its lock.
+    scene.redis(&["LREM", "asynq:{q}:pending", "0", "b"]).await;
+    scene.redis(&["ZADD", "asynq:{q}:archived", "1900000000", "b"]).await;
+    scene.redis(&["HSET", "asynq:{q}:t:b", "state", "archived"]).await;
     let mended = scene.store.reconcile(vec![q()]).await.unwrap();
     assert_eq!(mended.locks, 1);
-    scene.enqueue(unique("b")).await.unwrap();
+    scene.enqueue(unique("c")).await.unwrap();
 }
 
 #[tokio::test]

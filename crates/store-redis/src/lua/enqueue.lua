@@ -43,7 +43,7 @@ local function enqueue(p, t, on_conflict)
     end
   end
   if t.lock ~= '' then
-    local holder = call('GET', t.lock)
+    local holder = holder_of(p, t.lock)
     -- Its own predecessor's lock goes with the predecessor.
     if holder and not (holder == t.id and met ~= 'nothing') then return { 'lock', '', holder } end
   end

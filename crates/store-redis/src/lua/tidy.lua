@@ -9,11 +9,7 @@ local p = ARGV[2]
 local entries, locks, hashes = 0, 0, 0
 
 local function tidy_lock(key)
-  local id = pcall('GET', key)
-  if type(id) == 'string' and call('EXISTS', p .. 't:' .. id) == 0 then
-    call('DEL', key)
-    locks = locks + 1
-  end
+  if type(pcall('GET', key)) == 'string' and not holder_of(p, key) then locks = locks + 1 end
 end
 
 local function tidy_index(key)

@@ -43,7 +43,7 @@ local function end_gone(p, id, f)
   call('DEL', p .. 't:' .. id)
   if f.again then
     local t = cmsgpack.unpack(f.again)
-    if t.lock ~= '' and call('EXISTS', t.lock) == 1 then
+    if t.lock ~= '' and holder_of(p, t.lock) then
       t.lock, t.msg = '', t.bare
     end
     store(p, t)

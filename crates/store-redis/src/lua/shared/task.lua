@@ -48,6 +48,18 @@ local function lock_of(p, f)
   if lock and sub(lock, 1, #p) == p then return lock end
 end
 
+-- Who holds a lock; none when it is free. A Go peer leaves locks behind that name a task which does not hold them: taken in vain
+-- for an id that was taken, or kept by one that was archived since. Such a lock goes.
+local function holder_of(p, lock)
+  local id = pcall('GET', lock)
+  if type(id) ~= 'string' then return nil end
+  local got = pcall('HMGET', p .. 't:' .. id, 'state', 'unique_key', 'msg', 'group')
+  local f = { state = got[1], unique_key = got[2] or nil, msg = got[3] or nil, group = got[4] or nil }
+  if f.state and f.state ~= 'archived' and f.state ~= 'completed' and lock_of(p, f) == lock then return id end
+  call('DEL', lock)
+  return nil
+end
+
 local function unlock(p, id, f)
   local lock = lock_of(p, f)
   if lock and pcall('GET', lock) == id then call('DEL', lock) end
