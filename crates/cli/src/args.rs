@@ -42,7 +42,7 @@ pub(crate) struct Common {
         help_heading = EVERYWHERE
     )]
     pub(crate) broker: Option<String>,
-    /// The store of dead letters and settings [default: the same as the broker].
+    /// The store of dead letters and settings [default: the same as the broker; with tasks on Redis sqlite://poolwright.db].
     #[arg(
         long,
         global = true,

@@ -230,7 +230,7 @@ impl Open {
     pub(crate) fn letters(&self) -> Result<Letters, Failure> {
         match &self.missing_ledger {
             Some(url) => Err(Failure::Failed(format!(
-                "there is no ledger at {url}; --ledger or POOLWRIGHT_LEDGER_URL names another, and without them it is beside the tasks"
+                "there is no ledger at {url}; workers make it when they start, and --ledger or POOLWRIGHT_LEDGER_URL names another"
             ))),
             None => Ok(self.inspector().dead_letters(self.stores.ledger.clone())),
         }

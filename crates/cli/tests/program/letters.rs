@@ -157,7 +157,7 @@ fn a_ledger_apart_is_named_and_not_made_by_looking() {
     let stage = stage(&["document:process"]);
     let missing = stage.run(&["dead-letters", "list", "--ledger", "sqlite://letters.db"]).failed();
     missing
-        .says("there is no ledger at sqlite://letters.db; --ledger or POOLWRIGHT_LEDGER_URL names another");
+        .says("there is no ledger at sqlite://letters.db; workers make it when they start, and --ledger or POOLWRIGHT_LEDGER_URL names another");
     assert!(!stage.path("letters.db").exists());
     stage.store_at(&stage.path("letters.db"), async |_| ());
     let apart = stage
