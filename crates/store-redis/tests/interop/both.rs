@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use poolwright_broker::{
     Claim, ClaimId, ClaimRequest, Demand, Dispatch, Error, Held, Inspect, PageRequest, QueueStats, Settled,
-    Submit, TakeOver, Upkeep, WeightedQueue,
+    Submit, TakeOver, WeightedQueue,
 };
 use poolwright_core::{
     Chance, NewTask, PoolName, QueueName, Settlement, State, TaskId, TaskKey, TaskRecord, Timestamp, TypeName,
 };
 use poolwright_store_redis::{RedisOptions, RedisStore};
 use poolwright_testbed::{RedisServer, Reply};
-use tokio::sync::Mutex;
 
-use crate::go::{Go, SAFETY};
+use crate::go::Go;
+pub(crate) use crate::go::until;
 
 pub(crate) const MINUTE: Duration = Duration::from_secs(60);
 
@@ -110,11 +110,6 @@ impl Both {
         let request = PageRequest { queue: queue(of), state, after: None, limit: 100 };
         ids(&self.store.page(request).await.unwrap().tasks)
     }
-
-    /// Takes over what has expired in the queue `q`.
-    pub(crate) async fn take_over(&self) -> Vec<TaskRecord> {
-        self.store.take_over(all_of(queue("q"))).await.unwrap()
-    }
 }
 
 pub(crate) async fn open(server: &RedisServer) -> Arc<RedisStore> {
@@ -160,22 +155,4 @@ pub(crate) fn all_of(queue: QueueName) -> TakeOver {
 /// It worked, and nothing is kept of it.
 pub(crate) fn done() -> Settlement {
     Settlement::Complete { retain_for: Duration::ZERO, result: None }
-}
-
-/// Looks until it is so, for up to [`SAFETY`].
-pub(crate) async fn until<T>(what: &str, look: impl AsyncFnMut() -> Option<T>) -> T {
-    let look = Mutex::new(look);
-    let looks = async {
-        loop {
-            // Its patience ends earlier than ours.
-            let seen = poolwright_testbed::until(what, async || {
-                let mut look = look.lock().await;
-                look().await.ok_or("not yet")
-            });
-            if let Ok(seen) = seen.await {
-                return seen;
-            }
-        }
-    };
-    tokio::time::timeout(SAFETY, looks).await.unwrap_or_else(|_| panic!("it does not come to this: {what}"))
 }

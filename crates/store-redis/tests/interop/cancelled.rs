@@ -1,6 +1,6 @@
 //! Cancellations cross over: asynq's inspector ends what we run, and we end what a worker in Go runs.
 
-use poolwright_broker::{Cancel, CancelFeed, CancelOutcome, Extension, Held, Inspect, Signal};
+use poolwright_broker::{Cancel, CancelOutcome, Extension, Held, Inspect, Signal};
 use poolwright_broker::{Dispatch, Upkeep};
 use poolwright_core::State;
 use serde_json::json;

@@ -217,7 +217,7 @@ async fn it_shows_when_we_stop_and_when_we_are_gone() {
     assert!(both.store.servers().await.unwrap().is_empty());
 }
 
-/// What enqueues by the clock is Go's so far: its entries stand beside our data and we are in nobody's way.
+/// What enqueues by the clock: its entries stand beside our data.
 #[tokio::test]
 async fn it_shows_schedulers_beside_us() {
     let Some(both) = Both::start().await else { return };

@@ -14,7 +14,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
-use tokio::sync::watch;
+use tokio::sync::{Mutex, watch};
 use tokio::task::JoinHandle;
 
 /// In this variable's environment a missing Go is a failure.
@@ -169,6 +169,11 @@ impl Default for Heard {
 }
 
 impl Heard {
+    /// Hears of every further line.
+    pub(crate) fn subscribe(&self) -> watch::Receiver<Vec<Value>> {
+        self.0.subscribe()
+    }
+
     /// Looks at all lines.
     pub(crate) fn look<T>(&self, look: impl FnOnce(&[Value]) -> T) -> T {
         look(&self.0.borrow())
@@ -302,6 +307,24 @@ impl Inspector {
     /// Waits until a task is in this state.
     pub(crate) async fn until_state(&mut self, queue: &str, id: &str, state: &str) {
         let what = format!("{queue}/{id} is {state}");
-        crate::both::until(&what, async || (self.state(queue, id).await == state).then_some(())).await;
+        until(&what, async || (self.state(queue, id).await == state).then_some(())).await;
     }
+}
+
+/// Looks until it is so, for up to [`SAFETY`].
+pub(crate) async fn until<T>(what: &str, look: impl AsyncFnMut() -> Option<T>) -> T {
+    let look = Mutex::new(look);
+    let looks = async {
+        loop {
+            // Its patience ends earlier than ours.
+            let seen = poolwright_testbed::until(what, async || {
+                let mut look = look.lock().await;
+                look().await.ok_or("not yet")
+            });
+            if let Ok(seen) = seen.await {
+                return seen;
+            }
+        }
+    };
+    tokio::time::timeout(SAFETY, looks).await.unwrap_or_else(|_| panic!("it does not come to this: {what}"))
 }

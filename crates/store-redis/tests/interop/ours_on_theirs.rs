@@ -125,22 +125,32 @@ async fn what_we_archive_and_change_of_theirs_is_so_for_them() {
     );
 }
 
-/// Groups are asynq's alone: ours neither shows them in lists nor trips over them.
+/// Groups are asynq's alone: ours shows them beside its lists, acts on their tasks, and is in their way nowhere.
 #[tokio::test]
-async fn waiting_groups_are_in_nobodys_way() {
+async fn waiting_groups_are_shown_and_in_nobodys_way() {
     let Some(both) = Both::start().await else { return };
     let member = |id: &str| json!({"type": "t", "queue": "q", "id": id, "payload": id, "group": "g:1"});
-    both.go.enqueue(&["a", "b", "c"].map(member)).await;
+    both.go.enqueue(&["a", "b", "c", "d"].map(member)).await;
     both.store.promote_due(vec![queue("q")], 10).await.unwrap();
     both.store.reconcile(vec![queue("q")]).await.unwrap();
     for state in State::ALL {
         assert!(both.page("q", state).await.is_empty());
     }
-    assert_eq!(both.stats("q").await.quarantined, 0);
+    let shown = async || {
+        let groups = both.store.groups(&queue("q")).await.unwrap();
+        groups.into_iter().map(|group| (group.name, group.waiting)).collect::<Vec<_>>()
+    };
+    assert_eq!(shown().await, [("g:1".to_owned(), 4)]);
+    let waiting = both.store.tasks_of_group(&queue("q"), "g:1", 10).await.unwrap();
+    assert_eq!(crate::both::ids(&waiting), ["a", "b", "c", "d"]);
+    assert_eq!(&waiting[3].payload[..], b"d");
     both.store.run_now(key("q", "a")).await.unwrap();
     both.store.delete(key("q", "b")).await.unwrap();
     let mut inspector = both.go.inspector();
-    assert_eq!(inspector.act("groups", "q", "").await, json!({"g:1": 1}));
+    let aggregating = json!({"op": "list", "queue": "q", "state": "aggregating", "group": "g:1"});
+    let listed = inspector.get(aggregating).await;
+    assert_eq!((&listed[0]["id"], &listed[1]["id"], &listed[2]), (&json!("c"), &json!("d"), &Value::Null));
+    assert_eq!(inspector.act("groups", "q", "").await, json!({"g:1": 2}));
     let task = both.claim_one("a").await;
     both.end(&task, done()).await;
 
@@ -148,9 +158,10 @@ async fn waiting_groups_are_in_nobodys_way() {
         ["--queues", "q", "--group-type", "all", "--group-grace", "1s", "--task-check-interval", "20ms"];
     let worker = both.go.worker(&args).await;
     let taken = worker.heard.line(|line| line["event"] == "aggregate").await;
-    assert_eq!((&taken["group"], &taken["count"]), (&json!("g:1"), &json!(1)));
+    assert_eq!((&taken["group"], &taken["count"]), (&json!("g:1"), &json!(2)));
     worker.heard.line(|line| line["event"] == "end" && line["type"] == "all").await;
     worker.stop().await;
-    let left: Vec<_> = both.go.keys().await.iter().map(|line| line["key"].clone()).collect();
-    assert!(left.iter().all(|key: &Value| !key.as_str().unwrap().contains(":g")), "{left:?}");
+    assert_eq!(shown().await, []);
+    let left = both.keys().await;
+    assert!(left.iter().all(|key| !key.contains(":g")), "{left:?}");
 }
