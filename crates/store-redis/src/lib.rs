@@ -10,7 +10,7 @@
 //! | `wire`, `message`, `notes` | messages as asynq writes and reads them, and our header in them |
 //! | `script`, `reply` | scripts, and what they answer |
 //! | `record` | a stored task as the contract shows it |
-//! | `submit` | [`Submit`](poolwright_broker::Submit) |
+//! | `submit`, `durable` | [`Submit`](poolwright_broker::Submit) |
 //! | `dispatch`, `claim` | [`Dispatch`](poolwright_broker::Dispatch) |
 //! | `upkeep`, `reconcile`, `servers` | [`Upkeep`](poolwright_broker::Upkeep) |
 //! | `inspect`, `operate`, `page` | [`Inspect`](poolwright_broker::Inspect) |
@@ -20,6 +20,7 @@
 mod bells;
 mod claim;
 mod dispatch;
+mod durable;
 mod error;
 mod feed;
 pub mod groups;

@@ -125,6 +125,10 @@ pub struct RedisOptions {
     pub backoff_min: Duration,
     /// The longest wait between two attempts to connect. Default: 2 s.
     pub backoff_max: Duration,
+    /// How many replicas must have a task before its enqueue is answered, which takes a connection of its own and a round trip
+    /// more. Where they do not within [`RedisOptions::write_timeout`], the answer says that it is unavailable, although the
+    /// primary has the task. Default: 0, the primary alone; then a task that was just acknowledged is lost with it.
+    pub enqueue_replicas: u32,
     /// Where the random part of waits comes from. Default: seeded by the system.
     pub chance: Chance,
 }
@@ -151,6 +155,7 @@ impl RedisOptions {
             silence_max: Duration::from_secs(5),
             backoff_min: Duration::from_millis(50),
             backoff_max: Duration::from_secs(2),
+            enqueue_replicas: 0,
             chance: Chance::from_entropy(),
         }
     }
@@ -171,6 +176,7 @@ impl RedisOptions {
     /// | `db=0` | [`RedisOptions::db`], if the path does not |
     /// | `op_timeout_ms=500` | [`RedisOptions::read_timeout`], and twice that as [`RedisOptions::write_timeout`] |
     /// | `read_timeout_ms`, `write_timeout_ms`, `connect_timeout_ms`, `silence_max_ms`, `backoff_min_ms`, `backoff_max_ms` | the option of that name |
+    /// | `enqueue_replicas=0` | [`RedisOptions::enqueue_replicas`] |
     /// | `tls_ca_file`, `tls_cert_file`, `tls_key_file`, `tls_server_name`, `tls_insecure=true` | [`Tls`] |
     /// | `master`, `node_user`, `node_password` | for sentinels, see above |
     ///

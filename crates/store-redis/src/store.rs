@@ -12,6 +12,7 @@ use poolwright_core::{Chance, Clock, QueueName, Timestamp};
 use redis::Value;
 
 use crate::bells::Bells;
+use crate::durable::Durable;
 use crate::error::Error as OpenError;
 use crate::held::HeldTasks;
 use crate::keys::{Keys, QUEUES};
@@ -36,6 +37,7 @@ pub struct RedisStore {
     /// Up to which second every archived task of a queue is known to have its dead letter.
     pub(crate) recorded_until: Mutex<HashMap<QueueName, String>>,
     registered: Mutex<HashMap<QueueName, Instant>>,
+    durable: Option<Durable>,
 }
 
 impl fmt::Debug for RedisStore {
@@ -94,6 +96,7 @@ impl RedisStore {
         let link = Link::open(&options).await?;
         let store = Arc::new_cyclic(|store| Self {
             bells: Bells::new(link.clone(), store.clone()),
+            durable: Durable::new(link.clone(), options.enqueue_replicas, options.write_timeout),
             link,
             time,
             chance,
@@ -120,7 +123,11 @@ impl RedisStore {
 
     /// Runs a script, and takes the store's time off the front of its answer.
     pub(crate) async fn run(&self, call: Call, kind: Kind) -> Result<Parts, Error> {
-        let answer = self.link.call(call.route(), call.by_sha(), kind).await;
+        let answer =
+            match self.durable.as_ref().filter(|_| std::ptr::eq(call.script, &raw const script::ENQUEUE)) {
+                Some(durable) => durable.run(&call).await?,
+                None => self.link.call(call.route(), call.by_sha(), kind).await,
+            };
         self.read(call, answer, kind).await
     }
 
@@ -260,6 +267,7 @@ impl Broker for RedisStore {
     fn close(&self) -> Reply<'_, ()> {
         Box::pin(async {
             self.bells.close();
+            self.durable.iter().for_each(Durable::close);
             self.link.close();
             Ok(())
         })

@@ -26,6 +26,7 @@ pub(super) struct Draft {
     pub(super) silence_max: Option<Duration>,
     pub(super) backoff_min: Option<Duration>,
     pub(super) backoff_max: Option<Duration>,
+    pub(super) enqueue_replicas: Option<u32>,
 }
 
 impl Draft {
@@ -55,6 +56,7 @@ impl Draft {
             silence_max: self.silence_max.or(other.silence_max),
             backoff_min: self.backoff_min.or(other.backoff_min),
             backoff_max: self.backoff_max.or(other.backoff_max),
+            enqueue_replicas: self.enqueue_replicas.or(other.enqueue_replicas),
         }
     }
 
@@ -78,6 +80,7 @@ impl Draft {
         options.silence_max = self.silence_max.unwrap_or(options.silence_max);
         options.backoff_min = self.backoff_min.unwrap_or(options.backoff_min);
         options.backoff_max = self.backoff_max.unwrap_or(options.backoff_max);
+        options.enqueue_replicas = self.enqueue_replicas.unwrap_or(0);
         problems.extend(contradictions(&options));
         Some(options)
     }

@@ -88,13 +88,14 @@ fn a_cluster_has_seeds_and_one_database() {
 #[test]
 fn parameters_set_what_they_say() {
     let options = read(
-        "rediss://h?op_timeout_ms=100&connect_timeout_ms=7&silence_max_ms=8&backoff_min_ms=1&backoff_max_ms=9\
+        "rediss://h?op_timeout_ms=100&connect_timeout_ms=7&silence_max_ms=8&backoff_min_ms=1&backoff_max_ms=9&enqueue_replicas=2\
          &tls_ca_file=/etc/ca.pem&tls_cert_file=c.pem&tls_key_file=k.pem&tls_server_name=name&db=5",
     );
     let ms = Duration::from_millis;
     assert_eq!((options.read_timeout, options.write_timeout), (ms(100), ms(200)));
     assert_eq!((options.connect_timeout, options.silence_max), (ms(7), ms(8)));
     assert_eq!((options.backoff_min, options.backoff_max, options.db), (ms(1), ms(9), 5));
+    assert_eq!(options.enqueue_replicas, 2);
     let tls = options.tls.unwrap();
     assert_eq!(tls.ca_file, Some("/etc/ca.pem".into()));
     assert_eq!((tls.cert_file, tls.key_file), (Some("c.pem".into()), Some("k.pem".into())));

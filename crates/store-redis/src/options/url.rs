@@ -11,11 +11,14 @@ use super::{Address, Endpoint, Login, PORT, SENTINEL_PORT};
 /// [`TIME_MAX`](super::draft::TIME_MAX).
 pub(super) const MS_MAX: u64 = 86_400_000;
 
+/// The most replicas that an enqueue may wait for.
+const REPLICAS_MAX: u64 = 100;
+
 const SCHEMES: &str = "redis://, rediss://, redis+unix://, redis-socket://, redis-sentinel://, rediss-sentinel://, \
                        redis-cluster://, rediss-cluster://";
 
 const PARAMETERS: &str = "db, op_timeout_ms, read_timeout_ms, write_timeout_ms, connect_timeout_ms, silence_max_ms, \
-                          backoff_min_ms, backoff_max_ms, tls_ca_file, tls_cert_file, tls_key_file, tls_server_name, \
+                          backoff_min_ms, backoff_max_ms, enqueue_replicas, tls_ca_file, tls_cert_file, tls_key_file, tls_server_name, \
                           tls_insecure, for sockets user and pass, for sentinels master, node_user and \
                           node_password";
 
@@ -197,6 +200,10 @@ impl Reader<'_> {
             "silence_max_ms" => self.draft.silence_max = self.millis(name, &value),
             "backoff_min_ms" => self.draft.backoff_min = self.millis(name, &value),
             "backoff_max_ms" => self.draft.backoff_max = self.millis(name, &value),
+            "enqueue_replicas" => match whole_number(name, &value, 0, REPLICAS_MAX) {
+                Ok(count) => self.draft.enqueue_replicas = u32::try_from(count).ok(),
+                Err(problem) => self.problems.push(problem),
+            },
             "tls_ca_file" => self.draft.tls_files.ca_file = self.filled(name, value).map(Into::into),
             "tls_cert_file" => self.draft.tls_files.cert_file = self.filled(name, value).map(Into::into),
             "tls_key_file" => self.draft.tls_files.key_file = self.filled(name, value).map(Into::into),
