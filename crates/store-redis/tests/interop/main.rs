@@ -9,6 +9,7 @@ mod cancelled;
 mod consumed;
 mod dashboard;
 mod drained;
+mod extremes;
 mod go;
 mod handover;
 mod operated;
