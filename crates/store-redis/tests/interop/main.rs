@@ -9,6 +9,7 @@ mod cancelled;
 mod consumed;
 mod dashboard;
 mod drained;
+mod elsewhere;
 mod extremes;
 mod go;
 mod handover;
