@@ -1,7 +1,7 @@
 //! Who waits for what: watches of queues, and feeds of cancellations.
 //!
 //! What this process does rings at once. What others push, Go programs included, is noticed by one waiter a queue, see
-//! [`waiter`](crate::waiter); cancellations come over the channels, see [`feed`](crate::feed).
+//! [`waiter`]; cancellations come over the channels, see [`feed`](crate::feed).
 //!
 //! Invariant: a ring between two waits is kept until the next one; a dropped wait loses nothing.
 

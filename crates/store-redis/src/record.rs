@@ -3,7 +3,7 @@
 //! | of the record | from |
 //! | --- | --- |
 //! | type, payload, limits, retries used | the message |
-//! | subjects, scopes, tenant, exact limits | our header in it, see [`notes`](crate::notes) |
+//! | subjects, scopes, tenant, exact limits | our header in it, see [`notes`] |
 //! | state, token, lease, deferrals, crashes, result, progress | fields of the hash |
 //! | exact times | fields of ours, where they agree with the seconds that everybody writes |
 //! | due time | the score in the list |
