@@ -129,7 +129,9 @@ async fn chaos(name: &str, place: Place) {
         let inspector = place.inspector().await;
         let is_calm = |sums: Sums| (sums.pending, sums.active, sums.later) == (0, 0, 0);
         crew.journal
-            .until_asked(async || is_calm(sums(&inspector, "work").await) && is_calm(sums(&inspector, "side").await))
+            .until_asked(async || {
+                is_calm(sums(&inspector, "work").await) && is_calm(sums(&inspector, "side").await)
+            })
             .await;
         let secs = secs_since(begun);
 
@@ -157,7 +159,9 @@ async fn chaos(name: &str, place: Place) {
         let (kills, stops) = (deaths.kills.into_inner(), deaths.stops.into_inner());
         let tasks = work + side;
         let rate = tasks as f64 / secs;
-        println!("figures: {name} kills={kills} stops={stops} tasks={tasks} per_sec={rate:.0} run_again={restarted} lost=0");
+        println!(
+            "figures: {name} kills={kills} stops={stops} tasks={tasks} per_sec={rate:.0} run_again={restarted} lost=0"
+        );
     });
     patiently(story).await;
 }

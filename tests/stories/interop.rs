@@ -96,8 +96,8 @@ async fn a_type_that_one_side_does_not_know_is_given_back_without_harm() {
             )
             .await;
         assert_eq!(again[0]["kind"], "duplicate", "it kept its lock");
-        app.shutdown().await.unwrap();
 
+        // Ours goes on looking, and leaves them to Go once its heartbeat has met Go's server.
         let worker = go.worker(&EAGER).await;
         let mut inspector = go.inspector();
         for at in 0..5 {
@@ -106,6 +106,7 @@ async fn a_type_that_one_side_does_not_know_is_given_back_without_harm() {
             assert_eq!(worker.event("start", &id).await["retried"], 0, "it lost no retry");
         }
         worker.stop().await;
+        app.shutdown().await.unwrap();
         let ended = sums(&place.inspector().await, "work").await;
         assert_eq!(ended, Sums { completed: 10, processed: 10, ..Sums::default() });
     })

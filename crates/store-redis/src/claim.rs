@@ -78,6 +78,7 @@ impl Plan {
             let keys = Keys::of(queue);
             call.key(keys.pending()).arg(keys.prefix().to_owned());
         }
+        call.arg(store.shared_with_go(&self.queues));
         for demand in &mut self.demands {
             let draws = demand.draw();
             call.arg(draws).number(i128::try_from(demand.queues.len().max(1)).unwrap_or(1));

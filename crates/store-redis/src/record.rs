@@ -133,7 +133,8 @@ impl Shown {
             expires_at: None,
             result: self.get("result").cloned(),
             progress: self.text("progress").and_then(progress),
-            cancel_requested: self.get("cancel").is_some(),
+            // A Go worker that ended it knew no flag.
+            cancel_requested: state.is_live() && self.get("cancel").is_some(),
             runs_again: self.get("again").is_some(),
         };
         self.place(&mut task, &message);

@@ -42,7 +42,11 @@ impl RedisStore {
         for pool in &server.pools {
             commands.extend(self.pool_commands(&server, pool, over));
         }
-        self.send(commands).await
+        self.send(commands).await?;
+        let others = self.go_servers(self.time.now()).await?;
+        let queues = others.into_iter().flat_map(|server| server.pools).flat_map(|pool| pool.queues);
+        self.note_go_queues(queues.map(|drawn| drawn.queue).collect());
+        Ok(())
     }
 
     pub(crate) async fn retire_as(&self, id: ServerId) -> Result<(), Error> {

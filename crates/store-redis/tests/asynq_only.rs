@@ -6,12 +6,14 @@ mod stage;
 
 use std::time::Duration;
 
-use poolwright_broker::{Inspect, Upkeep};
-use poolwright_conformance::Harness;
-use poolwright_core::{QueueName, State, TaskId, TaskKey, Timestamp};
+use poolwright_broker::{Dispatch, Held, Inspect, ServerBeat, ServerId, Submit, Upkeep};
+use poolwright_conformance::{Harness, builders};
+use poolwright_core::{Charge, Class, QueueName, State, TaskId, TaskKey, TaskRecord, Timestamp};
 use poolwright_store_redis::keys::{self, Keys};
 use poolwright_store_redis::schedulers::wire_time;
-use poolwright_store_redis::wire::{SchedulerEnqueueEvent, SchedulerEntry, TaskMessage, Wire};
+use poolwright_store_redis::wire::{
+    QueueWeight, SchedulerEnqueueEvent, SchedulerEntry, ServerInfo, TaskMessage, Wire,
+};
 use stage::RedisHarness;
 
 fn queue() -> QueueName {
@@ -128,4 +130,83 @@ async fn the_latest_thousand_enqueues_of_an_entry_are_kept() {
     let kept = harness.servers().command(&history, &["ZCARD", &history]).await;
     assert_eq!(kept.integer(), Some(1_000));
     assert!(store.enqueue_events("e1", 0).await.unwrap().is_empty());
+}
+
+/// A Go server as asynq shows it, that works on this queue.
+async fn go_server_lives(harness: &RedisHarness) {
+    let info = ServerInfo {
+        host: "h".into(),
+        pid: 7,
+        server_id: "4d1c2a5e-0c55-4a3e-9d0f-2f6f1e6f9b11".into(),
+        concurrency: 4,
+        queues: vec![QueueWeight { queue: Some("q".into()), weight: Some(1) }],
+        status: "active".into(),
+        start_time: Some(wire_time(harness.now())),
+        ..ServerInfo::default()
+    };
+    let record = keys::server("h", 7, &info.server_id);
+    let bytes = info.to_bytes();
+    let set: [&[u8]; 3] = [b"SET", record.as_bytes(), &bytes];
+    harness.servers().command(&record, &set).await;
+    let till = (harness.now().as_secs() + 1_000).to_string();
+    harness.servers().command(keys::SERVERS, &["ZADD", keys::SERVERS, &till, &record]).await;
+}
+
+fn beat() -> ServerBeat {
+    ServerBeat {
+        id: ServerId("h:1:a".into()),
+        host: "h".into(),
+        pid: 1,
+        started_at: Timestamp::EPOCH,
+        beat_at: Timestamp::EPOCH,
+        stopping: false,
+        pools: Vec::new(),
+        tasks: Vec::new(),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_given_back_for_want_of_a_handler_is_left_to_go_servers_for_a_moment() {
+    let harness = RedisHarness::new(1).await;
+    let store = harness.store();
+    go_server_lives(&harness).await;
+    store.beat(beat(), Duration::from_secs(30)).await.unwrap();
+    let claimed = async |id: u64, slots: u32| {
+        let claims = store.claim(builders::claim(id, slots, &["q"])).await.unwrap().claims;
+        claims.into_iter().map(|claim| claim.task).collect::<Vec<_>>()
+    };
+    let names = |tasks: &[TaskRecord]| tasks.iter().map(|task| task.key.id.to_string()).collect::<Vec<_>>();
+    store.enqueue(builders::tasks(["a", "b"])).await.unwrap();
+    for task in claimed(1, 2).await {
+        let back = builders::retry_as(0, Class::NoHandler, Charge::Nothing);
+        store.settle(vec![(Held::of(&task).unwrap(), back)]).await.unwrap().remove(0).unwrap();
+    }
+    store.enqueue(builders::tasks(["c"])).await.unwrap();
+    assert_eq!(names(&claimed(2, 9).await), ["c"], "what stands behind them is not held up");
+    assert!(claimed(3, 9).await.is_empty());
+    // A Go worker takes from the right end, and finds the first one there.
+    let pending = Keys::of(&queue()).pending();
+    let front = harness.servers().command(&pending, &["LINDEX", &pending, "-1"]).await;
+    assert_eq!(front.text(), Some("a"));
+    harness.elapse(Duration::from_secs(3)).await;
+    assert_eq!(names(&claimed(4, 9).await), ["a", "b"], "nobody wanted them");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_flag_is_not_shown_once_a_go_worker_ended_the_task_and_goes_with_its_letter() {
+    let harness = RedisHarness::new(1).await;
+    let store = harness.store();
+    store.enqueue(builders::tasks(["a"])).await.unwrap();
+    let key = builders::key("q", "a");
+    store.request_cancel(vec![key.clone()]).await.unwrap();
+    let (keys, servers) = (Keys::of(&queue()), harness.servers());
+    servers.command(&keys.pending(), &["LREM", &keys.pending(), "0", "a"]).await;
+    servers.command(&keys.archived(), &["ZADD", &keys.archived(), "1900000000", "a"]).await;
+    let hash = keys.task(&key.id);
+    servers.command(&hash, &["HSET", &hash, "state", "archived"]).await;
+    assert!(!store.get(key.clone()).await.unwrap().unwrap().cancel_requested);
+    let letters = store.unrecorded(vec![queue()], 9).await.unwrap();
+    store.mark_recorded(letters.iter().filter_map(Held::of).collect()).await.unwrap();
+    store.run_now(key).await.unwrap();
+    assert_eq!(store.claim(builders::claim(1, 1, &["q"])).await.unwrap().claims.len(), 1, "it runs");
 }

@@ -2,8 +2,8 @@
 --
 -- KEYS      the pending list of each queue
 -- ARGV      time; lease in microseconds; beginning of all tokens (12 bytes); the claim's id (8 bytes) when it was sent before,
---           else ''; number of queues; their prefixes; then for each demand: its draws, two bytes a queue, `queues of the demand`
---           of them a slot; how many queues a draw has
+--           else ''; number of queues; their prefixes; for each queue '1' when Go servers work on it, too, else '0'; then for each
+--           demand: its draws, two bytes a queue, `queues of the demand` of them a slot; how many queues a draw has
 -- Returns   the time; how many flagged tasks were discarded; the queues that were found empty; for each claim { demand, queue,
 --           draw, id, fields before, token, place }; of a resent claim { demand, queue, token, task as shown };
 --           numbers of the queues that got something to wait for
@@ -12,7 +12,11 @@
 
 local lease, stem, again = tonumber(ARGV[2]), ARGV[3], ARGV[4]
 local queues = tonumber(ARGV[5])
-local first_demand = 6 + queues
+local shared, first_demand = ARGV[6 + queues], 7 + queues
+
+-- What was given back because nobody here knew its type is left to Go servers for this long, and for so many in one claim: they
+-- look once in about a second, and ours would always be quicker.
+local HANDS_OFF, KEPT_MAX = 3000000, 100
 
 -- What is still active under a claim whose answer was lost, in the order in which it was taken.
 local function claimed_before()
@@ -44,13 +48,20 @@ local function open(q)
   local p = ARGV[5 + q]
   local queue = {
     p = p, left = call('LLEN', p .. 'pending'), taken = {}, next = 1, claimed = {}, leases = {},
-    place = nil, nth = 0,
+    place = nil, kept = {}, shared = sub(shared, q, q) == '1',
   }
   call('LLEN', p .. 'active')
   call('ZCARD', p .. 'lease')
   if call('EXISTS', p .. 'paused') == 1 then queue.left = 0 end
   drawn[q] = queue
   return queue
+end
+
+-- Given back by one of ours a moment ago, for want of a handler; what a Go server said since counts more.
+local function was_given_back(f)
+  if f.class ~= 'no_handler' or not f.failed_at or not f.pending_since then return false end
+  if floor(tonumber(f.failed_at) / 1000000) ~= field(f.msg, 11) then return false end
+  return now - tonumber(sub(f.pending_since, 1, -4)) < HANDS_OFF
 end
 
 local discarded, claims = 0, {}
@@ -79,6 +90,8 @@ local function next_of(queue)
         end_gone(p, id, f)
         discarded = discarded + 1
         queue.left = queue.left + (f.again and 1 or 0)
+      elseif queue.shared and #queue.kept < KEPT_MAX and was_given_back(f) then
+        queue.kept[#queue.kept + 1] = id
       else
         return id, f
       end
@@ -140,6 +153,8 @@ for q, queue in pairs(drawn) do
     call('ZADD', p .. 'lease', unpack(leases, 2 * i - 1, math.min(2 * i + 1998, #leases)))
   end
   if queue.place then call('SET', p .. 'claims', text(queue.place)) end
-  if queue.left == 0 then empty[#empty + 1] = q end
+  -- Back to the front, in the order in which they stood there.
+  for i = #queue.kept, 1, -1 do call('RPUSH', p .. 'pending', queue.kept[i]) end
+  if queue.left == 0 and #queue.kept == 0 then empty[#empty + 1] = q end
 end
 return { now_text, discarded, empty, claims, woken_among(6, 5 + queues) }

@@ -14,6 +14,8 @@ for i = 3 + queues, #ARGV, 3 do
     local score = call('ZSCORE', p .. 'archived', id)
     if score and token_of(id, { token = got[2], failed_at = got[3] }, score) == ARGV[i + 2] then
       call('HSET', key, 'recorded', score)
+      -- A Go worker that archived it knew no flag.
+      call('HDEL', key, 'cancel')
     end
   end
 end

@@ -35,6 +35,9 @@ local function tidy_hash(key)
       call('DEL', key)
       hashes = hashes + 1
     end
+  elseif f.cancel and (f.state == 'archived' or f.state == 'completed') then
+    -- A Go worker that ended it knew no flag, and whoever runs it again wants it to run.
+    call('HDEL', key, 'cancel')
   elseif SETS[f.state] and not call('ZSCORE', p .. f.state, id) then
     if f.state == 'archived' or f.state == 'completed' then
       -- Trimmed by asynq's tools, which leave the hash behind.
