@@ -1,5 +1,7 @@
 //! What a pending task costs the server's memory, compared with what asynq's own fields cost.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on ends here")]
+
 mod stage;
 
 use poolwright_broker::Submit;
