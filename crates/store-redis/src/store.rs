@@ -49,6 +49,7 @@ impl fmt::Debug for RedisStore {
 }
 
 /// Things of one queue or several, for one call: queues by number, from 1 on, as scripts count.
+#[derive(Clone)]
 pub(crate) struct Batch<T> {
     pub(crate) queues: Vec<QueueName>,
     /// Where each stood in the request, the number of its queue, and the thing.

@@ -54,8 +54,7 @@ impl RedisStore {
         for batch in &batches {
             self.register(&batch.queues).await?;
         }
-        let done = self.run_all(batches, Kind::Write, |batch| self.enqueue_call(batch)).await?;
-        for (batch, mut parts) in done {
+        for (batch, mut parts) in self.send_tasks(batches).await? {
             for (at, _, task) in &batch.items {
                 outcomes[*at] = Some(outcome(&task.key, parts.list()?)?);
             }
@@ -64,9 +63,21 @@ impl RedisStore {
         Ok(outcomes.into_iter().map(|outcome| outcome.expect("each task is in one batch")).collect())
     }
 
-    fn enqueue_call(&self, batch: &Batch<NewTask>) -> Call {
+    /// Sends them, and once more where no answer came: then those of which the very same message is there were stored by the first.
+    async fn send_tasks(&self, batches: Vec<Batch<NewTask>>) -> Result<Vec<(Batch<NewTask>, Parts)>, Error> {
+        let again = batches.clone();
+        match self.run_all(batches, Kind::Write, |batch| self.enqueue_call(batch, false)).await {
+            Err(error) if error.is_retryable() => {
+                tracing::debug!(%error, "an enqueue got no answer and is sent again");
+                self.run_all(again, Kind::Write, |batch| self.enqueue_call(batch, true)).await
+            }
+            done => done,
+        }
+    }
+
+    fn enqueue_call(&self, batch: &Batch<NewTask>, resent: bool) -> Call {
         let mut call = self.call(&ENQUEUE);
-        call.flag(!self.link.is_cluster()).flag(false);
+        call.flag(!self.link.is_cluster()).flag(resent);
         call.number(i128::try_from(batch.queues.len()).unwrap_or(0));
         let keys: Vec<Keys> = batch.queues.iter().map(Keys::of).collect();
         for keys in &keys {

@@ -15,6 +15,8 @@ for i = 4 + queues, #ARGV, 3 do
   local f = { state = got[1], token = got[2], lease = got[3] }
   local held = f.token == ARGV[i + 2] and our_lease(p, id, f)
   if held then
+    -- First what takes no memory: when that is full a script that has written may go on, and a lease must not be lost for it.
+    call('ZREM', p .. 'lease', id)
     call('HSET', key, 'lease', lease_text(now + lease, held.started, held.place, held.since))
     call('ZADD', p .. 'lease', till, id)
     out[#out + 1] = got[4] and 'cancelled' or 'kept'

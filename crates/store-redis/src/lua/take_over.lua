@@ -16,7 +16,8 @@ local taken = {}
 local function stands_still(p, id, f, score)
   local seen, since = string.match(f.seen or '', '^(%S+) (%d+)$')
   if seen == score and tonumber(since) <= now then return now - since >= still end
-  call('HSET', p .. 't:' .. id, 'seen', score .. ' ' .. now_text)
+  -- Not when memory is full: then it is seen later.
+  pcall('HSET', p .. 't:' .. id, 'seen', score .. ' ' .. now_text)
   return false
 end
 
@@ -35,6 +36,8 @@ local function take(p, q, id, f, score)
   local own = lease_of(f) or { started = now_text, place = '0', since = '' }
   local token = stem .. char(floor(#taken / 16777216) % 256, floor(#taken / 65536) % 256, floor(#taken / 256) % 256,
     #taken % 256)
+  -- First what takes no memory, as in `extend.lua`.
+  call('ZREM', p .. 'lease', id)
   f.token, f.lease = token, lease_text(now + lease, own.started, own.place, own.since)
   call('HSET', p .. 't:' .. id, 'token', token, 'lease', f.lease)
   call('HDEL', p .. 't:' .. id, 'seen')
