@@ -90,7 +90,7 @@ local function settle(p, id, token, s)
   if f.state ~= 'active' then return f.lease and 'lost' or f.state end
   local lease = our_lease(p, id, f)
   if not lease then return 'lost' end
-  leave_active(p, id)
+  leave_active(p, id, tonumber(lease.place))
   if s.what == 'complete' then
     count(p, false)
     if s.micros > 0 then return complete(p, id, f, s) end

@@ -116,9 +116,20 @@ local function our_lease(p, id, f)
   return lease
 end
 
--- Takes an id out of the active ones. The oldest sit at the right end.
-local function leave_active(p, id)
-  call('LREM', p .. 'active', -1, id)
+-- Takes an id out of the active ones. The oldest sit at the right end; where its place among the claimed ones is known, it is
+-- looked for from the end that it sits nearer to.
+local counts = {}
+local function leave_active(p, id, place)
+  local from = -1
+  if place then
+    local known = counts[p]
+    if not known then
+      known = { last = tonumber(call('GET', p .. 'claims') or 0), length = call('LLEN', p .. 'active') }
+      counts[p] = known
+    end
+    if known.last - place < known.length / 2 then from = 1 end
+  end
+  call('LREM', p .. 'active', from, id)
   call('ZREM', p .. 'lease', id)
 end
 
