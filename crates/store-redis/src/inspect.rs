@@ -22,7 +22,7 @@ use crate::submit::{state, when};
 use crate::wire::{TaskMessage, Wire};
 
 /// Tasks that one step of a removal takes along.
-const REMOVED_MAX: u32 = 2_000;
+const REMOVED_MAX: u32 = 500;
 
 const CHANGE_WANTED: &str = "only a pending, scheduled or retry task can be changed";
 

@@ -15,7 +15,7 @@ use poolwright_conformance::builders::{
 };
 use poolwright_core::{Chance, Settlement, State, TaskRecord, Timestamp};
 use poolwright_store_redis::{RedisOptions, RedisStore};
-use poolwright_testbed::{Fault, Proxy, RedisServer};
+use poolwright_testbed::{Direction, Fault, Proxy, RedisServer};
 
 async fn open(url: &str) -> Arc<RedisStore> {
     RedisStore::open(RedisOptions::from_url(url).unwrap()).await.unwrap()
@@ -83,13 +83,62 @@ async fn a_connection_cut_at_any_byte_of_an_enqueue_stores_all_or_nothing_and_on
     store.enqueue(tasks(["measure"])).await.unwrap().remove(0).unwrap();
     let length = proxy.traffic().to_server - begun.to_server;
     for (nth, at) in (0..=length).step_by(17).enumerate() {
-        proxy.arm(Fault::CutAfter(poolwright_testbed::Direction::ToServer, at));
+        proxy.arm(Fault::CutAfter(Direction::ToServer, at));
         let id = format!("t{nth}");
         let outcome = until_answered(async || store.enqueue(tasks([&id])).await).await.remove(0);
         proxy.disarm();
         let there = store.get(key("q", &id)).await.unwrap();
         assert!(there.is_some_and(|task| task.state == State::Pending), "cut at {at}");
         assert!(matches!(outcome, Ok(_) | Err(Error::DuplicateId { .. })), "cut at {at}: {outcome:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn claims_extensions_settlements_and_operations_cut_at_any_byte_are_done_once() {
+    let server = RedisServer::start().await.unwrap();
+    let proxy = Proxy::before(&server).unwrap();
+    let store = open(proxy.url()).await;
+    let faults = [Direction::ToServer, Direction::ToClient]
+        .into_iter()
+        .flat_map(|way| (0..600).step_by(61).map(move |at| Fault::CutAfter(way, at)));
+    let mut ended = 0;
+    for (nth, fault) in faults.enumerate() {
+        let id = format!("t{nth}");
+        until_answered(async || store.enqueue(tasks([&id])).await).await.remove(0).unwrap();
+
+        let mut request = claim(nth as u64 + 1, 1, &["q"]);
+        proxy.arm(fault.clone());
+        let claimed = until_answered(async || {
+            let answer = store.claim(request.clone()).await;
+            request.resent = true;
+            answer
+        })
+        .await;
+        assert_eq!(claimed.claims.len(), 1, "{fault:?}");
+        assert_eq!(claimed.claims[0].task.key, key("q", &id), "{fault:?}");
+        let held = Held::of(&claimed.claims[0].task).unwrap();
+
+        proxy.arm(fault.clone());
+        let lease = Duration::from_secs(60);
+        let kept = until_answered(async || store.extend(vec![held.clone()], lease).await).await;
+        assert!(matches!(kept[0], Extension::Kept(_)), "{fault:?}: {kept:?}");
+
+        proxy.arm(fault.clone());
+        let settle = async || store.settle(vec![(held.clone(), archive())]).await;
+        let settled = until_answered(settle).await.remove(0).unwrap();
+        assert_eq!(settled.state, Some(State::Archived), "{fault:?}");
+        ended += 1;
+
+        proxy.arm(fault.clone());
+        let deleted = until_answered(async || match store.delete(key("q", &id)).await {
+            // The first call did it, and its answer was lost.
+            Err(Error::NotFound { .. }) => Ok(State::Archived),
+            answer => answer,
+        });
+        assert_eq!(deleted.await, State::Archived, "{fault:?}");
+        proxy.disarm();
+        let now = until_answered(async || store.queue_stats(queues(&["q"])).await).await.remove(0);
+        assert_eq!((now.size(), now.processed, now.failed), (0, ended, ended), "{fault:?}");
     }
 }
 

@@ -108,7 +108,10 @@ impl CallError {
     /// The connection broke, or brought something that is no answer.
     pub(crate) fn broken(server: &str, error: &RedisError) -> Self {
         let error = match error.kind() {
-            ErrorKind::Parse => BrokerError::Refused { why: Self::foreign(server).why() },
+            // Who answers was asked in the greeting: an answer that was cut off reads so, too.
+            ErrorKind::Parse => BrokerError::Unavailable {
+                why: format!("the connection to {server} broke in the middle of an answer: {error}"),
+            },
             ErrorKind::Client | ErrorKind::InvalidClientConfig => {
                 BrokerError::Refused { why: format!("a command for {server} cannot be sent: {error}") }
             }
@@ -351,9 +354,9 @@ mod tests {
         let reset = broken(std::io::Error::from(std::io::ErrorKind::ConnectionReset).into());
         assert!(reset.broker().is_retryable() && !reset.certainly_not_executed());
         assert!(reset.to_string().contains("the connection to redis at h:1 broke"));
-        let html = broken(parse_redis_value(b"HTTP/1.1 400 Bad Request\r\n").unwrap_err());
-        assert!(!html.broker().is_retryable(), "{html}");
-        assert!(html.to_string().contains("does not speak the protocol of Redis"));
+        let half = broken(parse_redis_value(b"half an answer\r\n").unwrap_err());
+        assert!(half.broker().is_retryable() && !half.certainly_not_executed(), "{half}");
+        assert!(half.to_string().contains("in the middle of an answer"));
         let late = CallError::late("redis at h:1", Duration::from_millis(500));
         assert!(late.broker().is_retryable() && !late.certainly_not_executed());
         assert!(late.to_string().contains("within 500 ms"));
