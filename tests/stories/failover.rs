@@ -24,14 +24,16 @@ queue = "work"
 max_crashes = 50
 "#;
 
-/// Waits until the replicas of this primary have everything.
+/// Waits until all replicas of this primary have everything: whichever is promoted has it.
 async fn replicated(primary: &RedisServer) {
     let mut connection = primary.connect().await.unwrap();
     loop {
-        let reached = connection.command(&["WAIT", "1", "1000"]).await.unwrap();
-        // The first command of a connection has nothing to wait for: a write does.
-        connection.command(&["SET", "{work}mark", "1"]).await.ok();
-        if reached.integer() >= Some(1) {
+        let info = connection.command(&["INFO", "replication"]).await.unwrap();
+        let replicas: i64 = info.line("connected_slaves").unwrap().parse().unwrap();
+        // WAIT speaks of the writes of its own connection, and of all that came before them.
+        connection.command(&["SET", "{work}mark", "1"]).await.unwrap();
+        let reached = connection.command(&["WAIT", &replicas.to_string(), "1000"]).await.unwrap();
+        if replicas > 0 && reached.integer() >= Some(replicas) {
             return;
         }
     }
