@@ -7,6 +7,8 @@
 
 mod nodes;
 
+use std::time::Duration;
+
 use bytes::{BufMut, Bytes, BytesMut};
 use poolwright_broker::{Claim, ClaimReply, ClaimRequest, Demand, Error, Lottery};
 use poolwright_core::{PoolName, QueueName, TaskRecord, Timestamp, Token};
@@ -17,6 +19,7 @@ use crate::link::Kind;
 use crate::record::{Claimed, Poison, Shown};
 use crate::reply::Parts;
 use crate::script::{CLAIM, Call, SET_ASIDE};
+use crate::shared::lease_of;
 use crate::submit::micros;
 
 /// The most slots that one call serves.
@@ -26,8 +29,10 @@ const SLOTS_MAX: u32 = 500;
 pub(crate) struct Plan {
     stem: Bytes,
     again: Bytes,
-    lease: std::time::Duration,
+    lease: Duration,
     queues: Vec<QueueName>,
+    /// For each queue whether Go servers work on it, too.
+    shared: Vec<bool>,
     demands: Vec<PlannedDemand>,
 }
 
@@ -62,7 +67,14 @@ impl Plan {
         let demands = demands.collect();
         let id = request.id.0.to_be_bytes();
         let again = if request.resent { Bytes::copy_from_slice(&id) } else { Bytes::new() };
-        Self { stem: stem(store, request), again, lease: request.lease, queues, demands }
+        Self {
+            stem: stem(store, request),
+            again,
+            lease: request.lease,
+            shared: store.shared.among(&queues),
+            queues,
+            demands,
+        }
     }
 
     fn is_done(&self) -> bool {
@@ -72,13 +84,15 @@ impl Plan {
     /// The next call.
     pub(crate) fn call(&mut self, store: &RedisStore) -> Call {
         let mut call = store.call(&CLAIM);
-        call.number(micros(self.lease)).arg(self.stem.clone()).arg(std::mem::take(&mut self.again));
+        call.number(micros(self.lease)).number(micros(lease_of(self.lease, true)));
+        call.arg(self.stem.clone()).arg(std::mem::take(&mut self.again));
         call.number(i128::try_from(self.queues.len()).unwrap_or(0));
         for queue in &self.queues {
             let keys = Keys::of(queue);
             call.key(keys.pending()).arg(keys.prefix().to_owned());
         }
-        call.arg(store.shared_with_go(&self.queues));
+        let shared = self.shared.iter().map(|&shared| if shared { '1' } else { '0' });
+        call.arg(shared.collect::<String>());
         for demand in &mut self.demands {
             let draws = demand.draw();
             call.arg(draws).number(i128::try_from(demand.queues.len().max(1)).unwrap_or(1));
@@ -176,7 +190,6 @@ impl RedisStore {
         now: Timestamp,
         tasks: &mut Vec<(usize, TaskRecord)>,
     ) -> Result<Vec<(QueueName, Poison)>, Error> {
-        let lease_until = now + plan.lease;
         let mut served = vec![(0, 0); plan.demands.len()];
         let mut poisoned = Vec::new();
         for mut claim in claims.lists()? {
@@ -188,6 +201,8 @@ impl RedisStore {
                 plan.queues.get(number.wrapping_sub(1)).ok_or_else(|| odd("a queue that was asked for"))?;
             let count = served.get_mut(demand).ok_or_else(|| odd("a demand that was made"))?;
             count.0 += 1;
+            let shared = plan.shared.get(number.wrapping_sub(1)).is_some_and(|&shared| shared);
+            let lease_until = now + lease_of(plan.lease, shared);
             let by = Claimed { token: Token::from_bytes(token), started_at: now, lease_until };
             match shown.claimed(queue, &by) {
                 Ok(task) => tasks.push((demand, task)),

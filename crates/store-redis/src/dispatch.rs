@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::future::join_all;
 use poolwright_broker::{
     ClaimReply, ClaimRequest, Dispatch, Error, Exchanged, Extension, Held, Reply, Settled,
 };
@@ -14,6 +15,7 @@ use crate::keys::Keys;
 use crate::link::Kind;
 use crate::reply::Parts;
 use crate::script::{Call, EXTEND, NOTE, SETTLE};
+use crate::shared::lease_of;
 use crate::store::Batch;
 use crate::submit::{micros, state};
 
@@ -28,10 +30,13 @@ impl Dispatch for RedisStore {
         Box::pin(async move {
             let mut answers = vec![Extension::Lost; held.len()];
             let batches = self.batches(held.into_iter().map(|held| (held.key.queue.clone(), held)));
-            let done = self.run_all(batches, Kind::Write, |batch| self.extend_call(batch, lease)).await?;
-            for (batch, mut parts) in done {
-                let until = parts.at + lease;
-                for (at, _, held) in &batch.items {
+            let batches: Vec<_> = batches.into_iter().map(|batch| self.with_leases(batch, lease)).collect();
+            let calls =
+                batches.iter().map(|(batch, leases)| self.run(self.extend_call(batch, leases), Kind::Write));
+            for ((batch, leases), parts) in batches.iter().zip(join_all(calls).await) {
+                let mut parts = parts?;
+                for (at, number, held) in &batch.items {
+                    let until = parts.at + leases[*number - 1];
                     answers[*at] = match parts.text()?.as_str() {
                         "kept" => Extension::Kept(until),
                         "cancelled" => Extension::Cancelled(until),
@@ -91,12 +96,17 @@ fn whole<T>(outcomes: Vec<Option<T>>) -> Vec<T> {
 }
 
 impl RedisStore {
-    fn extend_call(&self, batch: &Batch<Held>, lease: Duration) -> Call {
-        let mut call = self.call(&EXTEND);
-        call.number(micros(lease)).number(i128::try_from(batch.queues.len()).unwrap_or(0));
-        for queue in &batch.queues {
-            let keys = Keys::of(queue);
-            call.key(keys.pending()).arg(keys.prefix().to_owned());
+    /// How long a lease lasts on each queue of a batch.
+    fn with_leases(&self, batch: Batch<Held>, lease: Duration) -> (Batch<Held>, Vec<Duration>) {
+        let shared = self.shared.among(&batch.queues);
+        let leases = shared.into_iter().map(|shared| lease_of(lease, shared)).collect();
+        (batch, leases)
+    }
+
+    fn extend_call(&self, batch: &Batch<Held>, leases: &[Duration]) -> Call {
+        let mut call = self.call_for(&EXTEND, batch);
+        for lease in leases {
+            call.number(micros(*lease));
         }
         for (_, number, held) in &batch.items {
             write_held(&mut call, *number, held);

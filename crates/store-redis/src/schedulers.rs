@@ -34,13 +34,14 @@ impl RedisStore {
     /// Says that a scheduler lives and what its entries are; in place of what it said before, for so long from now.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], [`Error::Refused`].
+    /// [`Error::Refused`] also when an option is not written as asynq writes it: `MaxRetry(3)`. [`Error::Unavailable`].
     pub async fn beat_scheduler(
         &self,
         id: &str,
         entries: &[SchedulerEntry],
         lasts: Duration,
     ) -> Result<(), Error> {
+        entries.iter().try_for_each(options_can_be_read)?;
         let key = keys::scheduler(id);
         let over = self.time.now() + lasts;
         let mut index = command("ZADD", SCHEDULERS);
@@ -148,6 +149,20 @@ impl RedisStore {
             answer?;
         }
         Ok(())
+    }
+}
+
+/// asynq's own inspector panics on an option without its parenthesis, and so does every screen that is built upon it.
+fn options_can_be_read(entry: &SchedulerEntry) -> Result<(), Error> {
+    let is_call = |option: &str| option.find('(').is_some_and(|at| at > 0) && option.ends_with(')');
+    match entry.enqueue_options.iter().find(|option| !is_call(option)) {
+        None => Ok(()),
+        Some(option) => Err(Error::Refused {
+            why: format!(
+                "option {option:?} of scheduler entry {:?} is written wrongly: expected a name and its value in parentheses, such as MaxRetry(3)",
+                entry.id
+            ),
+        }),
     }
 }
 

@@ -45,7 +45,7 @@ impl RedisStore {
         self.send(commands).await?;
         let others = self.go_servers(self.time.now()).await?;
         let queues = others.into_iter().flat_map(|server| server.pools).flat_map(|pool| pool.queues);
-        self.note_go_queues(queues.map(|drawn| drawn.queue).collect());
+        self.shared.note(queues.map(|drawn| drawn.queue).collect());
         Ok(())
     }
 

@@ -1,6 +1,6 @@
 //! The store: what all its parts share, and how a script is run.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -20,6 +20,7 @@ use crate::link::{CallError, Kind, Link};
 use crate::options::RedisOptions;
 use crate::reply::Parts;
 use crate::script::{self, Call, Script};
+use crate::shared::SharedQueues;
 use crate::time::Time;
 
 /// How long a queue's name counts as registered in a cluster, where that is a step of its own. A queue that another process
@@ -38,8 +39,8 @@ pub struct RedisStore {
     pub(crate) recorded_until: Mutex<HashMap<QueueName, String>>,
     registered: Mutex<HashMap<QueueName, Instant>>,
     durable: Option<Durable>,
-    /// Queues on which Go servers work, too, as of the last heartbeat.
-    go_queues: Mutex<HashSet<QueueName>>,
+    /// Queues on which Go servers work, too.
+    pub(crate) shared: SharedQueues,
 }
 
 impl fmt::Debug for RedisStore {
@@ -106,7 +107,7 @@ impl RedisStore {
             held: HeldTasks::default(),
             recorded_until: Mutex::default(),
             registered: Mutex::default(),
-            go_queues: Mutex::default(),
+            shared: SharedQueues::default(),
         });
         store.load_scripts().await?;
         Ok(store)
@@ -250,17 +251,6 @@ impl RedisStore {
 
     fn registered(&self) -> std::sync::MutexGuard<'_, HashMap<QueueName, Instant>> {
         self.registered.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// For each queue `1` when Go servers work on it, too, else `0`.
-    pub(crate) fn shared_with_go(&self, queues: &[QueueName]) -> String {
-        let shared = self.go_queues.lock().unwrap_or_else(PoisonError::into_inner);
-        queues.iter().map(|queue| if shared.contains(queue) { '1' } else { '0' }).collect()
-    }
-
-    /// These are the queues on which Go servers work now.
-    pub(crate) fn note_go_queues(&self, queues: HashSet<QueueName>) {
-        *self.go_queues.lock().unwrap_or_else(PoisonError::into_inner) = queues;
     }
 
     /// The beginning of tokens that nobody else makes: 12 random bytes.

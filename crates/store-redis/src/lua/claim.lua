@@ -1,18 +1,18 @@
 -- Hands out pending tasks: they become active, with a token and a lease.
 --
 -- KEYS      the pending list of each queue
--- ARGV      time; lease in microseconds; beginning of all tokens (12 bytes); the claim's id (8 bytes) when it was sent before,
---           else ''; number of queues; their prefixes; for each queue '1' when Go servers work on it, too, else '0'; then for each
---           demand: its draws, two bytes a queue, `queues of the demand` of them a slot; how many queues a draw has
+-- ARGV      time; lease in microseconds; lease where Go servers work, too; beginning of all tokens (12 bytes); the claim's id
+--           (8 bytes) when it was sent before, else ''; number of queues; their prefixes; for each queue '1' when Go servers work
+--           on it, too, else '0'; then for each demand: its draws, two bytes a queue, `queues of the demand` of them a slot; how many queues a draw has
 -- Returns   the time; how many flagged tasks were discarded; the queues that were found empty; for each claim { demand, queue,
 --           draw, id, fields before, token, place }; of a resent claim { demand, queue, token, task as shown };
 --           numbers of the queues that got something to wait for
 -- Protects  whatever leaves the pending list is active with a lease, discarded, set aside or back where it was; a slot goes to
 --           the first queue of its draw that has a task and is not paused.
 
-local lease, stem, again = tonumber(ARGV[2]), ARGV[3], ARGV[4]
-local queues = tonumber(ARGV[5])
-local shared, first_demand = ARGV[6 + queues], 7 + queues
+local lease, shared_lease, stem, again = tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], ARGV[5]
+local queues = tonumber(ARGV[6])
+local shared, first_demand = ARGV[7 + queues], 8 + queues
 
 -- What was given back because nobody here knew its type is left to Go servers for this long, and for so many in one claim: they
 -- look once in about a second, and ours would always be quicker.
@@ -22,7 +22,7 @@ local HANDS_OFF, KEPT_MAX = 3000000, 100
 local function claimed_before()
   local found = {}
   for q = 1, queues do
-    local p = ARGV[5 + q]
+    local p = ARGV[6 + q]
     local ids = call('LRANGE', p .. 'active', 0, -1)
     for i = #ids, 1, -1 do
       local token = call('HGET', p .. 't:' .. ids[i], 'token')
@@ -45,11 +45,12 @@ end
 -- A queue while it is drawn from. Its keys are looked at before anything is written: a wrong type says so here.
 local drawn = {}
 local function open(q)
-  local p = ARGV[5 + q]
+  local p = ARGV[6 + q]
   local queue = {
     p = p, left = call('LLEN', p .. 'pending'), taken = {}, next = 1, claimed = {}, leases = {},
     place = nil, kept = {}, shared = sub(shared, q, q) == '1',
   }
+  queue.till = now + (queue.shared and shared_lease or lease)
   call('LLEN', p .. 'active')
   call('ZCARD', p .. 'lease')
   if call('EXISTS', p .. 'paused') == 1 then queue.left = 0 end
@@ -65,7 +66,6 @@ local function was_given_back(f)
 end
 
 local discarded, claims = 0, {}
-local till = second(now + lease)
 
 -- The next task of a queue that can run; what is flagged goes, what has no record is set aside.
 local function next_of(queue)
@@ -107,7 +107,7 @@ local function take(queue, q, demand, draw, id, f, nth)
   end
   local place = f.place or text(queue.place)
   local token = stem .. char(floor(demand / 256), demand % 256, floor(nth / 256), nth % 256)
-  local says = lease_text(now + lease, now_text, place, f.pending_since or '')
+  local says = lease_text(queue.till, now_text, place, f.pending_since or '')
   if f.enqueued_at then
     call('HSET', key, 'state', 'active', 'token', token, 'lease', says)
   else
@@ -115,7 +115,7 @@ local function take(queue, q, demand, draw, id, f, nth)
   end
   call('HDEL', key, 'pending_since', 'place', 'progress')
   queue.claimed[#queue.claimed + 1] = id
-  queue.leases[#queue.leases + 1] = till
+  queue.leases[#queue.leases + 1] = second(queue.till)
   queue.leases[#queue.leases + 1] = id
   claims[#claims + 1] = { demand, q, draw, id, flatten(f), token, place }
 end
@@ -157,4 +157,4 @@ for q, queue in pairs(drawn) do
   for i = #queue.kept, 1, -1 do call('RPUSH', p .. 'pending', queue.kept[i]) end
   if queue.left == 0 and #queue.kept == 0 then empty[#empty + 1] = q end
 end
-return { now_text, discarded, empty, claims, woken_among(6, 5 + queues) }
+return { now_text, discarded, empty, claims, woken_among(7, 6 + queues) }

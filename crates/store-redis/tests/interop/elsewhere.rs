@@ -71,7 +71,7 @@ async fn hears(store: &RedisStore, go: &Go) {
     assert_eq!(feed.next().await, Some(Cancel { key: key("q", "running") }));
 }
 
-fn beat() -> ServerBeat {
+pub(crate) fn beat() -> ServerBeat {
     let queues = vec![WeightedQueue { queue: queue("q"), weight: 1 }];
     ServerBeat {
         id: ServerId("host1:4242:abc".to_owned()),

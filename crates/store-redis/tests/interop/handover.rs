@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use poolwright_broker::{Dispatch, Error, Held, Inspect, Upkeep};
+use poolwright_broker::{Dispatch, Error, Extension, Held, Inspect, Upkeep};
 use poolwright_core::clock::{ManualClock, SystemClock};
-use poolwright_core::{Chance, Charge, Class, Clock, Settlement, State, TaskRecord, UniqueLock};
+use poolwright_core::{Chance, Charge, Class, Clock, Settlement, State, TaskRecord, Timestamp, UniqueLock};
 use poolwright_store_redis::{RedisOptions, RedisStore};
 use serde_json::json;
 
@@ -55,6 +55,38 @@ async fn the_task_of_a_killed_go_worker_is_ours_once_its_lease_stood_still() {
     assert_eq!((again.retried, again.crashes), (0, 1), "it costs no retry");
     both.end(&again, done()).await;
     assert!(!both.has("asynq:{q}:active").await && !both.has("asynq:{q}:lease").await);
+}
+
+/// A Go server takes over whatever its own clock shows half a minute past.
+#[tokio::test]
+async fn our_lease_lasts_as_long_as_theirs_where_go_servers_work_too() {
+    const LEASE: Duration = Duration::from_secs(10);
+    let Some(both) = Both::start().await else { return };
+    let (store, clock) = with_clock(&both).await;
+    let beat = async || store.beat(crate::elsewhere::beat(), MINUTE).await.unwrap();
+    let score = async |id: &str| both.redis(&["ZSCORE", "asynq:{q}:lease", id]).await.integer();
+    let end_of = |task: &TaskRecord| task.lease_until.unwrap();
+    let second_of = |time: Timestamp| Some((time + Duration::from_micros(999_999)).as_secs());
+    both.send(vec![task("alone", "")]).await;
+    let alone = both::claim(&*store, "q", 1, LEASE).await.remove(0);
+    assert_eq!(end_of(&alone), clock.now() + LEASE);
+
+    let worker = both.go.worker(&[&EAGER[..], &["--concurrency", "1"]].concat()).await;
+    both.go
+        .enqueue(&[json!({"type": "t", "queue": "q", "id": "theirs", "payload_json": {"do": "wait"}})])
+        .await;
+    worker.event("start", "theirs").await;
+    beat().await;
+    both.send(vec![task("beside", "")]).await;
+    let beside = both::claim(&*store, "q", 1, LEASE).await.remove(0);
+    assert_eq!(end_of(&beside), clock.now() + 3 * LEASE);
+    assert_eq!(score("beside").await, second_of(end_of(&beside)));
+    clock.advance(LEASE / 2);
+    let held = [&alone, &beside].map(|task| Held::of(task).unwrap());
+    let till = clock.now() + 3 * LEASE;
+    assert_eq!(store.extend(held.to_vec(), LEASE).await.unwrap(), [Extension::Kept(till); 2]);
+    assert_eq!(score("alone").await, second_of(till));
+    worker.stop().await;
 }
 
 /// A worker in Go whose clock is far behind ours: its lease looks expired at all times, and it moves.

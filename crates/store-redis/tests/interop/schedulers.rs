@@ -6,6 +6,7 @@ use poolwright_core::Clock;
 use poolwright_core::clock::SystemClock;
 use poolwright_store_redis::schedulers::wire_time;
 use poolwright_store_redis::wire::{NEVER, SchedulerEnqueueEvent, SchedulerEntry};
+use poolwright_testbed::RedisServer;
 use serde_json::{Value, json};
 
 use crate::both::{Both, MINUTE, until};
@@ -88,4 +89,20 @@ async fn theirs_are_shown_by_us_until_they_end() {
     scheduler.stop().await;
     assert_eq!(both.store.schedulers().await.unwrap(), []);
     assert!(both.store.enqueue_events(&shown.id, 10).await.unwrap().is_empty());
+}
+
+/// `asynq.Inspector` panics on such an option, and asynqmon with it.
+#[tokio::test]
+async fn an_option_that_go_cannot_take_apart_is_refused_and_changes_nothing() {
+    let server = RedisServer::start().await.unwrap();
+    let store = crate::both::open(&server).await;
+    let told = entries();
+    store.beat_scheduler(ID, &told, MINUTE).await.unwrap();
+    for option in ["", "MaxRetry", "MaxRetry(3", "(3)", "MaxRetry 3)"] {
+        let mut entries = told.clone();
+        entries[1].enqueue_options = vec!["Timeout(1m0s)".to_owned(), option.to_owned()];
+        let error = store.beat_scheduler(ID, &entries, MINUTE).await.unwrap_err().to_string();
+        assert!(error.contains(&format!("{option:?} of scheduler entry \"e2\"")), "{error}");
+    }
+    assert_eq!(store.schedulers().await.unwrap().remove(0).entries, told);
 }
