@@ -222,6 +222,8 @@ async fn a_primary_that_became_a_replica_is_unavailable_until_it_is_one_again() 
     let (server, other) = (RedisServer::start().await.unwrap(), RedisServer::start().await.unwrap());
     let store = open(&server.url()).await;
     store.enqueue(tasks(["a"])).await.unwrap().remove(0).unwrap();
+    // Whom it follows is down, so it keeps what it has and there is something to claim.
+    other.kill();
     server.command(&["REPLICAOF", "127.0.0.1", &other.port().to_string()]).await.unwrap();
     let refused = store.claim(claim(1, 1, &["q"])).await.unwrap_err();
     assert!(refused.is_retryable() && refused.to_string().contains("replica"), "{refused}");

@@ -17,7 +17,7 @@ const FIRST: u16 = 10_000;
 const COUNT: u16 = 11_000;
 
 /// From a cluster node's port to that of its bus, as clients and nodes of every version expect.
-const BUS: u16 = 10_000;
+pub(crate) const BUS: u16 = 10_000;
 
 /// A port that is ours until this is dropped.
 #[derive(Debug)]

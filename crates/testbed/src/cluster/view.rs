@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::slot::Slot;
+use crate::port::BUS;
 use crate::server::RedisServer;
 
 /// All lines of one node.
@@ -73,10 +74,20 @@ impl Line {
         let mut words = line.split(' ');
         let (id, address, flags, primary) = (words.next()?, words.next()?, words.next()?, words.next()?);
         let (connected, slots) = (words.nth(3)? == "connected", words.filter_map(range).collect());
-        let port = address.split_once('@')?.0.rsplit_once(':')?.1.parse().ok()?;
+        let port = port(address)?;
         let primary = (primary != "-").then(|| primary.to_owned());
         let flags = flags.split(',').map(str::to_owned).collect();
         Some(Self { id: id.to_owned(), port, flags, primary, connected, slots })
+    }
+}
+
+/// The port that a node was started on. Where it speaks TLS, newer servers name no port at all to who asks without, such as on
+/// the socket; the one of the bus is always there, and as far above as both began.
+fn port(address: &str) -> Option<u16> {
+    let (place, bus) = address.split_once('@')?;
+    match place.rsplit_once(':')?.1.parse().ok()? {
+        0 => bus.split(',').next()?.parse::<u16>().ok()?.checked_sub(BUS),
+        port => Some(port),
     }
 }
 
@@ -115,6 +126,12 @@ dd 127.0.0.1:7004@17004 slave ee 0 0 4 disconnected";
             let said = view.knows(&[port]).unwrap_err();
             assert!(said.contains(missing), "{said}");
         }
+    }
+
+    #[test]
+    fn a_node_that_names_no_port_has_the_one_below_its_bus() {
+        let view = View::read("aa 127.0.0.1:0@17001,,tls-port=7001 myself,master - 0 0 1 connected 7");
+        assert_eq!(view.unwrap().owner(Slot(7)), Some(7001));
     }
 
     #[test]
