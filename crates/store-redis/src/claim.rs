@@ -193,10 +193,10 @@ impl RedisStore {
         let mut served = vec![(0, 0); plan.demands.len()];
         let mut poisoned = Vec::new();
         for mut claim in claims.lists()? {
-            let (demand, number, _) = (claim.place()?, claim.place()?, claim.place()?);
-            let shown = Shown::read_before(&mut claim)?;
+            let (demand, number, id) = (claim.place()?, claim.place()?, claim.text()?);
             let token: [u8; 16] =
                 claim.bytes()?.as_ref().try_into().map_err(|_| odd("a token has 16 bytes"))?;
+            let shown = Shown::read_before(id, &mut claim)?;
             let queue =
                 plan.queues.get(number.wrapping_sub(1)).ok_or_else(|| odd("a queue that was asked for"))?;
             let count = served.get_mut(demand).ok_or_else(|| odd("a demand that was made"))?;

@@ -1,5 +1,6 @@
 //! [`Dispatch`]: leases and settlements; what is handed out is in `claim`.
 
+use std::fmt::Display;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -11,8 +12,11 @@ use poolwright_core::text::error_text;
 use poolwright_core::{Charge, Settlement, TaskKey};
 
 use crate::RedisStore;
+use crate::held::Running;
 use crate::keys::Keys;
 use crate::link::Kind;
+use crate::notes::member;
+use crate::record::score_of;
 use crate::reply::Parts;
 use crate::script::{Call, EXTEND, NOTE, SETTLE};
 use crate::shared::lease_of;
@@ -38,8 +42,14 @@ impl Dispatch for RedisStore {
                 for (at, number, held) in &batch.items {
                     let until = parts.at + leases[*number - 1];
                     answers[*at] = match parts.text()?.as_str() {
-                        "kept" => Extension::Kept(until),
-                        "cancelled" => Extension::Cancelled(until),
+                        "kept" => {
+                            self.held.extended(&held.key, until);
+                            Extension::Kept(until)
+                        }
+                        "cancelled" => {
+                            self.held.extended(&held.key, until);
+                            Extension::Cancelled(until)
+                        }
                         _ => {
                             self.held.remove(&held.key);
                             Extension::Lost
@@ -109,7 +119,7 @@ impl RedisStore {
             call.number(micros(*lease));
         }
         for (_, number, held) in &batch.items {
-            write_held(&mut call, *number, held);
+            write_held(&mut call, number, held);
         }
         call
     }
@@ -117,10 +127,21 @@ impl RedisStore {
     fn settle_call(&self, batch: &Batch<(Held, Settlement)>) -> Call {
         let mut call = self.call_for(&SETTLE, batch);
         for (_, number, (held, settlement)) in &batch.items {
-            write_held(&mut call, *number, held);
-            write_settlement(&mut call, settlement);
+            match self.done_with(held, settlement) {
+                Some(task) => write_done(&mut call, *number, held, &task),
+                None => {
+                    write_held(&mut call, format_args!("{number}+"), held);
+                    write_settlement(&mut call, settlement);
+                }
+            }
         }
         call
+    }
+
+    /// What is known of a task that ends without a trace; none when more has to be done than to take it away.
+    fn done_with(&self, held: &Held, settlement: &Settlement) -> Option<Running> {
+        let is_done = matches!(settlement, Settlement::Complete { retain_for: Duration::ZERO, .. });
+        self.held.get(&held.key).filter(|task| is_done && !task.is_locked)
     }
 
     fn settled(
@@ -165,10 +186,22 @@ fn token(held: &Held) -> Bytes {
     Bytes::copy_from_slice(&held.token.to_bytes())
 }
 
-/// Number of its queue, id, token.
-pub(crate) fn write_held(call: &mut Call, number: usize, held: &Held) {
-    call.number(i128::try_from(number).unwrap_or(0));
+/// Number of its queue, and behind it what kind of settlement follows if one does; id, token.
+pub(crate) fn write_held(call: &mut Call, number: impl Display, held: &Held) {
+    call.arg(number.to_string());
     call.arg(held.key.id.as_str().to_owned()).arg(token(held));
+}
+
+/// The score of its lease, and where it is in the index.
+fn write_done(call: &mut Call, number: usize, held: &Held, task: &Running) {
+    let score = score_of(task.lease_until);
+    if task.entries.is_empty() {
+        write_held(call, number, held);
+        call.arg(score.to_string());
+    } else {
+        write_held(call, format_args!("{number}i"), held);
+        call.arg(score.to_string()).arg(member(held.key.id.as_str())).arg(task.entries.clone());
+    }
 }
 
 /// What, microseconds, text, class, charge, result, whether there is one.

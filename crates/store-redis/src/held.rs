@@ -7,12 +7,20 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use poolwright_core::{QueueName, TaskId, TaskKey, TaskRecord, Timestamp};
 
+use crate::notes;
+
 /// What is known of a task that runs here.
 #[derive(Debug, Clone)]
 pub(crate) struct Running {
     pub(crate) payload: Bytes,
     /// Until when its attempt may take.
     pub(crate) deadline: Timestamp,
+    /// Its entries in the index, a line each.
+    pub(crate) entries: String,
+    /// Whether it holds a lock.
+    pub(crate) is_locked: bool,
+    /// Its lease, as far as it is known here.
+    pub(crate) lease_until: Timestamp,
 }
 
 /// The tasks that run here.
@@ -29,11 +37,25 @@ impl HeldTasks {
         let started = task.started_at.unwrap_or(task.enqueued_at);
         let timeout = (!task.timeout.is_zero()).then(|| started + task.timeout);
         let deadline = timeout.into_iter().chain(task.deadline).min().unwrap_or(Timestamp::MAX);
-        let running = Running { payload: task.payload.clone(), deadline };
+        let entries = notes::entries(&task.subjects, &task.scopes);
+        let running = Running {
+            payload: task.payload.clone(),
+            deadline,
+            entries,
+            is_locked: task.unique.is_some(),
+            lease_until: task.lease_until.unwrap_or(started),
+        };
         let mut tasks = self.tasks();
         let queues = tasks.entry(task.key.id.clone()).or_default();
         queues.retain(|(queue, _)| *queue != task.key.queue);
         queues.push((task.key.queue.clone(), running));
+    }
+
+    /// The lease of a task was made to last until then.
+    pub(crate) fn extended(&self, key: &TaskKey, lease_until: Timestamp) {
+        let mut tasks = self.tasks();
+        let queues = tasks.get_mut(&key.id).into_iter().flatten();
+        queues.filter(|(queue, _)| *queue == key.queue).for_each(|(_, task)| task.lease_until = lease_until);
     }
 
     /// A task was settled, or is lost.

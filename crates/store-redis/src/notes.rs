@@ -17,7 +17,9 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use poolwright_core::{NewTask, Scope, Subject, Tenant, Timestamp};
+use uuid::Uuid;
 
 /// The name of the header.
 pub(crate) const HEADER: &str = "poolwright";
@@ -43,6 +45,21 @@ pub(crate) fn subject_entry(subject: &Subject) -> String {
 /// The entry of the index for a scope.
 pub(crate) fn scope_entry(scope: &Scope) -> String {
     format!("scope:{}", pair(&scope.kind, &scope.id))
+}
+
+/// The entries of the index for a task, a line each.
+pub(crate) fn entries(subjects: &[Subject], scopes: &[Scope]) -> String {
+    let entries = subjects.iter().map(subject_entry).chain(scopes.iter().map(scope_entry));
+    entries.collect::<Vec<_>>().join("\n")
+}
+
+/// An id in the index: a UUID as its 16 bytes behind a 1, which no other id begins with. The scripts do the same.
+pub(crate) fn member(id: &str) -> Bytes {
+    let is_written_alike = id.len() == 36 && !id.bytes().any(|byte| byte.is_ascii_uppercase());
+    match Uuid::try_parse(id).ok().filter(|_| is_written_alike) {
+        Some(id) => [&[1], &id.as_bytes()[..]].concat().into(),
+        None => Bytes::copy_from_slice(id.as_bytes()),
+    }
 }
 
 fn pair(kind: &str, id: &str) -> String {

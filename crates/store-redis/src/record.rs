@@ -57,9 +57,14 @@ impl Shown {
         Ok(Self { id, fields, score })
     }
 
-    /// Reads id and fields from before a claim.
-    pub(crate) fn read_before(parts: &mut Parts) -> Result<Self, Error> {
-        Ok(Self { id: parts.text()?, fields: read_fields(parts.list()?)?, score: None })
+    /// The fields from before a claim: a list, or only message and waiting time.
+    pub(crate) fn read_before(id: String, parts: &mut Parts) -> Result<Self, Error> {
+        if parts.len() == 1 {
+            return Ok(Self { id, fields: read_fields(parts.list()?)?, score: None });
+        }
+        let known = [("msg", parts.bytes()?), ("state", "pending".into()), ("pending_since", parts.bytes()?)];
+        let fields = known.map(|(name, value)| (Bytes::from_static(name.as_bytes()), value)).into();
+        Ok(Self { id, fields, score: None })
     }
 
     fn get(&self, name: &str) -> Option<&Bytes> {
@@ -173,14 +178,12 @@ impl Shown {
 
     /// The score is the second at which this time has come.
     fn agrees_up(&self, time: Timestamp) -> bool {
-        let micros = time.as_micros();
-        let secs = micros.div_euclid(1_000_000) + i64::from(micros.rem_euclid(1_000_000) > 0);
         // A task that was just claimed has no score to compare with.
-        self.score.is_none_or(|score| score == secs)
+        self.score.is_none_or(|score| score == score_of(time))
     }
 
     fn pending_since(&self) -> Option<Timestamp> {
-        self.number::<i64>("pending_since").map(|nanos| Timestamp::from_micros(nanos.div_euclid(1_000)))
+        self.text("pending_since").and_then(nanos)
     }
 
     fn enqueued_at(&self) -> Timestamp {
@@ -218,12 +221,22 @@ impl Shown {
     }
 }
 
+/// The first whole second at which a time has come.
+pub(crate) fn score_of(time: Timestamp) -> i64 {
+    let micros = time.as_micros();
+    micros.div_euclid(1_000_000) + i64::from(micros.rem_euclid(1_000_000) > 0)
+}
+
 fn read_fields(mut parts: Parts) -> Result<Vec<(Bytes, Bytes)>, Error> {
     let mut fields = Vec::with_capacity(parts.len() / 2);
     while parts.len() > 1 {
         fields.push((parts.bytes()?, parts.bytes()?));
     }
     Ok(fields)
+}
+
+fn nanos(text: &str) -> Option<Timestamp> {
+    text.parse::<i64>().ok().map(|nanos| Timestamp::from_micros(nanos.div_euclid(1_000)))
 }
 
 /// Until when, and since when: the first two numbers.

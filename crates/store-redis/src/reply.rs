@@ -74,6 +74,14 @@ impl Parts {
         Ok(Timestamp::from_micros(self.number()?))
     }
 
+    /// Parts of their own; none where a number stands in their place.
+    pub(crate) fn list_or_number(&mut self) -> Result<Option<Parts>, Error> {
+        match self.parts.as_slice().first() {
+            Some(Value::Int(_)) => self.number().map(|_| None),
+            _ => self.list().map(Some),
+        }
+    }
+
     /// Parts of their own.
     pub(crate) fn list(&mut self) -> Result<Parts, Error> {
         let value = self.next("a list")?;

@@ -10,6 +10,7 @@ use crate::RedisStore;
 use crate::keys::Keys;
 use crate::link::Kind;
 use crate::message::message;
+use crate::notes::{self, member};
 use crate::reply::Parts;
 use crate::script::{Call, ENQUEUE};
 use crate::store::Batch;
@@ -56,7 +57,7 @@ impl RedisStore {
         }
         for (batch, mut parts) in self.send_tasks(batches).await? {
             for (at, _, task) in &batch.items {
-                outcomes[*at] = Some(outcome(&task.key, parts.list()?)?);
+                outcomes[*at] = Some(outcome(&task.key, &mut parts)?);
             }
             self.wake(&batch.queues, parts.list()?)?;
         }
@@ -91,6 +92,25 @@ impl RedisStore {
 }
 
 fn write_task(call: &mut Call, keys: &Keys, number: usize, task: &NewTask) {
+    let is_plain = task.when == When::Now && task.unique.is_none() && task.on_conflict == OnConflict::Reject;
+    let entries = notes::entries(&task.subjects, &task.scopes);
+    let kind = match (is_plain, entries.is_empty()) {
+        (true, true) => "",
+        (true, false) => "i",
+        (false, _) => "+",
+    };
+    call.arg(format!("{number}{kind}"));
+    call.arg(task.key.id.as_str().to_owned()).arg(message(keys, task, true).to_bytes());
+    match kind {
+        "+" => write_conditions(call, keys, task),
+        "i" => {
+            call.arg(member(task.key.id.as_str())).arg(entries);
+        }
+        _ => {}
+    }
+}
+
+fn write_conditions(call: &mut Call, keys: &Keys, task: &NewTask) {
     let (when, time) = when(task.when);
     let lock = task.unique.as_ref();
     let needs_bare = task.on_conflict == OnConflict::RunAgain && lock.is_some();
@@ -99,10 +119,7 @@ fn write_task(call: &mut Call, keys: &Keys, number: usize, task: &NewTask) {
         OnConflict::ReplaceFinished => "replace_finished",
         OnConflict::RunAgain => "run_again",
     };
-    call.number(i128::try_from(number).unwrap_or(0))
-        .arg(task.key.id.as_str().to_owned())
-        .arg(message(keys, task, true).to_bytes())
-        .arg(when)
+    call.arg(when)
         .number(time)
         .arg(lock.map(|lock| keys.unique(&lock.key)).unwrap_or_default())
         .number(lock.map_or(0, |lock| micros(lock.lasts)))
@@ -132,7 +149,10 @@ pub(crate) fn state(word: &str) -> Result<State, Error> {
     }
 }
 
-fn outcome(key: &TaskKey, mut parts: Parts) -> Result<Result<Enqueued, Error>, Error> {
+fn outcome(key: &TaskKey, answer: &mut Parts) -> Result<Result<Enqueued, Error>, Error> {
+    let Some(mut parts) = answer.list_or_number()? else {
+        return Ok(Ok(Enqueued { key: key.clone(), state: State::Pending, how: How::Stored }));
+    };
     let (what, word, who) = (parts.text()?, parts.text()?, parts.text()?);
     let taken = |how| {
         let state = state(&word)?;

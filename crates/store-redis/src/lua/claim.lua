@@ -5,14 +5,10 @@
 --           (8 bytes) when it was sent before, else ''; number of queues; their prefixes; for each queue '1' when Go servers work
 --           on it, too, else '0'; then for each demand: its draws, two bytes a queue, `queues of the demand` of them a slot; how many queues a draw has
 -- Returns   the time; how many flagged tasks were discarded; the queues that were found empty; for each claim { demand, queue,
---           draw, id, fields before, token, place }; of a resent claim { demand, queue, token, task as shown };
+--           id, token, fields before }, or { demand, queue, id, token, msg, pending_since } where there are no other fields; of a resent claim { demand, queue, token, task as shown };
 --           numbers of the queues that got something to wait for
 -- Protects  whatever leaves the pending list is active with a lease, discarded, set aside or back where it was; a slot goes to
 --           the first queue of its draw that has a task and is not paused.
-
-local lease, shared_lease, stem, again = tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], ARGV[5]
-local queues = tonumber(ARGV[6])
-local shared, first_demand = ARGV[7 + queues], 8 + queues
 
 -- What was given back because nobody here knew its type is left to Go servers for this long, and for so many in one claim: they
 -- look once in about a second, and ours would always be quicker.
@@ -99,25 +95,20 @@ local function next_of(queue)
   end
 end
 
-local function take(queue, q, demand, draw, id, f, nth)
-  local p, key = queue.p, queue.p .. 't:' .. id
-  if not f.place then
+local function take(queue, q, demand, id, f, nth)
+  local p, place = queue.p, f.place
+  if not place then
     if not queue.place then queue.place = tonumber(call('GET', p .. 'claims') or 0) end
     queue.place = queue.place + 1
+    place = text(queue.place)
   end
-  local place = f.place or text(queue.place)
-  local token = stem .. char(floor(demand / 256), demand % 256, floor(nth / 256), nth % 256)
-  local says = lease_text(queue.till, now_text, place, f.pending_since or '')
-  if f.enqueued_at then
-    call('HSET', key, 'state', 'active', 'token', token, 'lease', says)
-  else
-    call('HSET', key, 'state', 'active', 'token', token, 'lease', says, 'enqueued_at', enqueued_at(f))
-  end
-  call('HDEL', key, 'pending_since', 'place', 'progress')
+  local token = token_for(demand, nth)
+  begin(p .. 't:' .. id, token, lease_text(queue.till, now_text, place))
+  call('HDEL', p .. 't:' .. id, 'place', 'progress')
   queue.claimed[#queue.claimed + 1] = id
   queue.leases[#queue.leases + 1] = second(queue.till)
   queue.leases[#queue.leases + 1] = id
-  claims[#claims + 1] = { demand, q, draw, id, flatten(f), token, place }
+  claims[#claims + 1] = { demand, q, id, token, flatten(f) }
 end
 
 local function serve(demand, draws, width)
@@ -131,7 +122,7 @@ local function serve(demand, draws, width)
       local id, f
       if queue.left > 0 then id, f = next_of(queue) end
       if id then
-        take(queue, q, demand, draw, id, f, nth)
+        take(queue, q, demand, id, f, nth)
         nth = nth + 1
         found = true
         break

@@ -2,11 +2,13 @@
 --
 -- KEYS      one key of each queue, for the way to its node
 -- ARGV      time; '1' when the queues' names are registered here (no cluster); '1' when this was sent before and its answer
---           was lost; number of queues; their prefixes; then for each task: number of its queue, id, msg, when, time, lock,
---           lasts, on_conflict ('reject', 'replace_finished', 'run_again'), bare
--- Returns   the time; for each task { what, state, who }: 'stored', 'replaced', 'coalesced', 'again', or refused for its
---           'id' or its 'lock', which `who` holds; numbers of the queues that
---           got something to wait for
+--           was lost; number of queues; their prefixes; then for each task: number of its queue, id, msg. Behind the number stands
+--           'i' where the task is in the index: then follow its member and its entries, a line each. Or '+' where it is anything
+--           else than a plain new task that waits: then follow when, time, lock, lasts, on_conflict ('reject',
+--           'replace_finished', 'run_again'), bare
+-- Returns   the time; for each task 1 when it was stored and is pending, or { what, state, who }: 'stored', 'replaced',
+--           'coalesced', 'again', or refused for its 'id' or its 'lock', which `who` holds; numbers of the queues that got
+--           something to wait for
 -- Protects  a refused task leaves no trace: id first, then lock, then the first write. A lock is taken with its task or not
 --           at all (asynq takes it first and leaves it behind when the id is taken).
 
@@ -58,13 +60,17 @@ end
 if ARGV[2] == '1' then
   for i = 1, queues do call('SADD', 'asynq:queues', sub(ARGV[4 + i], 8, -3)) end
 end
-for i = 5 + queues, #ARGV, 9 do
-  local p = ARGV[4 + ARGV[i]]
-  local t = {
-    id = ARGV[i + 1], msg = ARGV[i + 2], when = ARGV[i + 3], time = tonumber(ARGV[i + 4]),
-    lock = ARGV[i + 5], lasts = tonumber(ARGV[i + 6]), bare = ARGV[i + 8],
-  }
-  out[#out + 1] = enqueue(p, t, ARGV[i + 7])
+local at = 5 + queues
+while at <= #ARGV do
+  local number, kind = string.match(ARGV[at], '^(%d+)(.?)$')
+  local t = { id = ARGV[at + 1], msg = ARGV[at + 2], when = 'now', time = 0, lock = '', lasts = 0, bare = '' }
+  local on_conflict = 'reject'
+  if kind == '+' then
+    t.when, t.time, t.lock, t.lasts = ARGV[at + 3], tonumber(ARGV[at + 4]), ARGV[at + 5], tonumber(ARGV[at + 6])
+    on_conflict, t.bare = ARGV[at + 7], ARGV[at + 8]
+  end
+  out[#out + 1] = enqueue(ARGV[4 + number], t, on_conflict)
+  at = at + (kind == '+' and 9 or kind == 'i' and 5 or 3)
 end
 out[#out + 1] = woken_among(5, 4 + queues)
 return out

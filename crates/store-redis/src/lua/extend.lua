@@ -18,7 +18,7 @@ for i = 3 + 2 * queues, #ARGV, 3 do
   if held then
     -- First what takes no memory: when that is full a script that has written may go on, and a lease must not be lost for it.
     call('ZREM', p .. 'lease', id)
-    call('HSET', key, 'lease', lease_text(till, held.started, held.place, held.since))
+    call('HSET', key, 'lease', lease_text(till, held.started, held.place))
     call('ZADD', p .. 'lease', second(till), id)
     out[#out + 1] = got[4] and 'cancelled' or 'kept'
   else

@@ -1,16 +1,16 @@
 -- Settles attempts, each in a whole step of its own.
 --
 -- KEYS      one key of each queue
--- ARGV      time; number of queues; their prefixes; then for each settlement: number of its queue, id, token, what ('complete',
---           'retry', 'archive', 'discard', 'release', 'hold'), microseconds (kept for, or until the retry), text (error or
---           reason), class, charge ('retry', 'deferral', 'crash', 'nothing'), result, '1' when there is a result
+-- ARGV      time; number of queues; their prefixes; then for each settlement: number of its queue, id, token. The number alone says
+--           that the task is done, has no lock, is in no index and nothing is kept of it: then follows the score of its lease as
+--           the holder knows it. Behind the number stands 'i' where such a task is in the index: then follow also its member and
+--           its entries, a line each. Or '+': then follow what ('complete', 'retry', 'archive', 'discard', 'release', 'hold'),
+--           microseconds (kept for, or until the retry), text (error or reason), class, charge ('retry', 'deferral', 'crash',
+--           'nothing'), result, '1' when there is a result
 -- Returns   the time; for each the state in which it ended, 'gone', 'lost' or 'missing'; numbers of the queues that got
 --           something to wait for
 -- Protects  only the holder of an active task settles it; every exit leaves the active list and the lease set, and its lock and
 --           index entries where the task ends. A settlement that was done is answered again, not done again.
-
-local queues = tonumber(ARGV[2])
-local out = { now_text }
 
 -- Back to where it was: before all that came later, with the time it had. What waits at the front with a place was
 -- released before.
@@ -27,7 +27,7 @@ local function release(p, id, f, lease)
   call('RPUSH', pending, id)
   woken[p] = true
   for i = #before, 1, -1 do call('RPUSH', pending, before[i]) end
-  local since = lease.since ~= '' and lease.since or nanos(now)
+  local since = f.pending_since or nanos(now)
   call('HSET', key, 'state', 'pending', 'pending_since', since, 'place', lease.place)
   return 'pending'
 end
@@ -66,7 +66,7 @@ local function retry(p, id, f, s)
 end
 
 local function complete(p, id, f, s)
-  local key, over = p .. 't:' .. id, now + s.micros
+  local key, over, since = p .. 't:' .. id, now + s.micros, enqueued_at(f)
   if f.again then
     end_gone(p, id, f)
     return 'completed'
@@ -76,7 +76,7 @@ local function complete(p, id, f, s)
   call('HDEL', key, 'cancel')
   call('ZADD', p .. 'completed', second(over), id)
   call('HSET', key, 'msg', rewrite(f.msg, { [13] = now_s }), 'state', 'completed', 'completed_at', now_text, 'expires_at',
-    text(over))
+    text(over), 'enqueued_at', since)
   if s.has_result then call('HSET', key, 'result', s.result) end
   return 'completed'
 end
@@ -113,22 +113,17 @@ local function settle(p, id, token, s)
   return release(p, id, f, lease)
 end
 
-for q = 1, queues do
-  -- A key of a wrong type says so before anything is written.
-  local p = ARGV[2 + q]
-  call('LLEN', p .. 'active')
-  call('ZCARD', p .. 'lease')
-  call('LLEN', p .. 'pending')
-  call('ZCARD', p .. 'retry')
-  call('ZCARD', p .. 'archived')
-  call('ZCARD', p .. 'completed')
-end
-for i = 3 + queues, #ARGV, 10 do
-  local s = {
-    what = ARGV[i + 3], micros = tonumber(ARGV[i + 4]), text = ARGV[i + 5], class = ARGV[i + 6], charge = ARGV[i + 7],
-    result = ARGV[i + 8], has_result = ARGV[i + 9] == '1',
-  }
-  out[#out + 1] = settle(ARGV[2 + ARGV[i]], ARGV[i + 1], ARGV[i + 2], s)
+-- What was not ended together, in its order.
+for _, place in ipairs(rest) do
+  local at = place.at
+  local s = { what = 'complete', micros = 0 }
+  if sub(ARGV[at], -1) == '+' then
+    s = {
+      what = ARGV[at + 3], micros = tonumber(ARGV[at + 4]), text = ARGV[at + 5], class = ARGV[at + 6], charge = ARGV[at + 7],
+      result = ARGV[at + 8], has_result = ARGV[at + 9] == '1',
+    }
+  end
+  out[1 + place.nth] = settle(place.p, ARGV[at + 1], ARGV[at + 2], s)
 end
 write_counts()
 out[#out + 1] = woken_among(3, 2 + queues)

@@ -33,12 +33,12 @@ local function expired(p, id, f, score)
 end
 
 local function take(p, q, id, f, score)
-  local own = lease_of(f) or { started = now_text, place = '0', since = '' }
+  local own = lease_of(f) or { started = now_text, place = '0' }
   local token = stem .. char(floor(#taken / 16777216) % 256, floor(#taken / 65536) % 256, floor(#taken / 256) % 256,
     #taken % 256)
   -- First what takes no memory, as in `extend.lua`.
   call('ZREM', p .. 'lease', id)
-  f.token, f.lease = token, lease_text(now + lease, own.started, own.place, own.since)
+  f.token, f.lease = token, lease_text(now + lease, own.started, own.place)
   call('HSET', p .. 't:' .. id, 'token', token, 'lease', f.lease)
   call('HDEL', p .. 't:' .. id, 'seen')
   call('ZADD', p .. 'lease', second(now + lease), id)

@@ -1,4 +1,4 @@
--- Shared by all scripts: the clock, numbers as text, days, reading a task.
+-- Shared by all scripts: the clock, numbers as text, reading a task.
 --
 -- ARGV[1] is the time in microseconds, or empty: then it is the server's own. So hosts with wrong clocks agree, and a test
 -- can pass a clock that it moves by hand.
@@ -8,7 +8,6 @@ local floor, ceil = math.floor, math.ceil
 
 -- Later than anything real, and small enough for 64 bits when printed.
 local FAR = 9.2e18
-local DAY = 86400000000
 
 local now = tonumber(ARGV[1])
 if not now then
@@ -20,7 +19,7 @@ local now_s = floor(now / 1000000)
 -- Whole numbers beyond 14 digits would be printed as 1.9e+15.
 local function text(number)
   if number > FAR then number = FAR end
-  return format('%.0f', number)
+  return format('%d', number)
 end
 
 local now_text = text(now)
@@ -33,19 +32,6 @@ end
 
 -- Nanoseconds out of microseconds, as asynq writes them.
 local function nanos(time) return text(time) .. '000' end
-
--- Days since 1970 as 2026-11-30.
-local function date(day)
-  local z = day + 719468
-  local era = floor(z / 146097)
-  local doe = z - era * 146097
-  local yoe = floor((doe - floor(doe / 1460) + floor(doe / 36524) - floor(doe / 146096)) / 365)
-  local doy = doe - (365 * yoe + floor(yoe / 4) - floor(yoe / 100))
-  local mp = floor((5 * doy + 2) / 153)
-  local month = mp < 10 and mp + 3 or mp - 9
-  local year = yoe + era * 400 + (month <= 2 and 1 or 0)
-  return format('%04d-%02d-%02d', year, month, doy - floor((153 * mp + 2) / 5) + 1)
-end
 
 -- The queues that got something to wait for, and the numbers of those among these prefixes, for whoever watches them.
 local woken = {}

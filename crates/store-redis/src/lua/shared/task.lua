@@ -5,40 +5,6 @@
 -- Invariant: whoever ends a task frees its lock, leaves the index and counts, in this order and in one step. An id is in the
 -- one list that its state names; it is in the lease set exactly while active.
 
--- What was counted in this run, by queue; written once, at the end.
-local tallies = {}
-local function count(p, failed)
-  local tally = tallies[p]
-  if not tally then
-    tally = { 0, 0 }
-    tallies[p] = tally
-  end
-  tally[1] = tally[1] + 1
-  if failed then tally[2] = tally[2] + 1 end
-end
-
-local function add(key, number, lasts)
-  local sum = pcall('INCRBY', key, number)
-  if type(sum) == 'table' then
-    -- A total that is full begins anew, as asynq's does.
-    if find(sum.err, 'overflow', 1, true) then call('SET', key, number) end
-  elseif lasts and sum == number then
-    call('EXPIREAT', key, now_s + 90 * 86400)
-  end
-end
-
-local function write_counts()
-  local today = date(floor(now / DAY))
-  for p, tally in pairs(tallies) do
-    add(p .. 'processed:' .. today, tally[1], true)
-    add(p .. 'processed', tally[1])
-    if tally[2] > 0 then
-      add(p .. 'failed:' .. today, tally[2], true)
-      add(p .. 'failed', tally[2])
-    end
-  end
-end
-
 -- The whole key of the lock that a task holds; none when it holds none. asynq writes that of a grouped task to the message
 -- only.
 local function lock_of(p, f)
@@ -96,15 +62,15 @@ local function unindex(p, id, msg)
   for_index(msg, function(entry) pcall('ZREM', p .. entry, to_member(id)) end)
 end
 
--- What a lease says: until when, since when it runs, its place among the claimed ones, since when it had waited.
+-- What a lease says: until when, since when it runs, its place among the claimed ones.
 local function lease_of(f)
   if not f.lease then return nil end
-  local till, started, place, since = string.match(f.lease, '^(%d+) (%d+) (%d+) (%d*)$')
-  if till then return { till = tonumber(till), started = started, place = place, since = since } end
+  local till, started, place = string.match(f.lease, '^(%d+) (%d+) (%d+)$')
+  if till then return { till = tonumber(till), started = started, place = place } end
 end
 
-local function lease_text(till, started, place, since)
-  return text(till) .. ' ' .. started .. ' ' .. place .. ' ' .. since
+local function lease_text(till, started, place)
+  return text(till) .. ' ' .. started .. ' ' .. place
 end
 
 -- The lease if it is one of ours and no Go worker has taken the task since: that changes the score and nothing else.
@@ -114,23 +80,6 @@ local function our_lease(p, id, f)
   local score = call('ZSCORE', p .. 'lease', id)
   if score and tonumber(score) ~= second(lease.till) then return nil end
   return lease
-end
-
--- Takes an id out of the active ones. The oldest sit at the right end; where its place among the claimed ones is known, it is
--- looked for from the end that it sits nearer to.
-local counts = {}
-local function leave_active(p, id, place)
-  local from = -1
-  if place then
-    local known = counts[p]
-    if not known then
-      known = { last = tonumber(call('GET', p .. 'claims') or 0), length = call('LLEN', p .. 'active') }
-      counts[p] = known
-    end
-    if known.last - place < known.length / 2 then from = 1 end
-  end
-  call('LREM', p .. 'active', from, id)
-  call('ZREM', p .. 'lease', id)
 end
 
 -- Takes an id out of the place where its state says it waits or rests.
@@ -149,7 +98,7 @@ local function leave(p, id, f)
   end
 end
 
--- Since when a task exists: while it has never left the pending ones its waiting time says so.
+-- Since when a task exists: until its first attempt is over that is since when it waited.
 local function enqueued_at(f)
   return f.enqueued_at or (f.pending_since and sub(f.pending_since, 1, -4)) or now_text
 end
