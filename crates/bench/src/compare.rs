@@ -1,65 +1,52 @@
-//! All scenarios in interleaved rounds, and their ratios.
+//! Systems side by side: rounds in which each is measured once, one after the other, and the ratios of their medians.
 
-use std::sync::Arc;
+mod bar;
+mod ratio;
+mod rows;
+mod table;
+
+use std::collections::BTreeMap;
 
 use anyhow::Result;
 
-use crate::figure::Figure;
-use crate::scenario::{drain, enqueue, idle, isolation, pickup};
-use crate::{Args, world::World};
+use crate::args::Args;
+use crate::bench::Bench;
+use crate::outcome::Outcome;
+use rows::{Row, Sample};
+use table::Line;
 
-/// A ratio over the rounds: median, least and largest.
-fn ratio(name: &str, over: &[f64], under: &[f64]) -> Figure {
-    let mut ratios: Vec<f64> = over.iter().zip(under).map(|(over, under)| over / under).collect();
-    ratios.sort_by(f64::total_cmp);
-    let (least, most) = (ratios[0], ratios[ratios.len() - 1]);
-    Figure::share(format!("{name} [{least:.2}-{most:.2}]"), median(&ratios), "×")
-}
+/// What was measured: for each sample one outcome a round.
+pub(crate) type Measured = BTreeMap<Sample, Vec<Outcome>>;
 
-fn median(sorted: &[f64]) -> f64 {
-    sorted[sorted.len() / 2]
-}
-
-/// Runs everything.
-pub(crate) async fn all(world: &Arc<World>, args: &Args) -> Result<Vec<Figure>> {
-    let mut figures = rates(world, args).await?;
-    figures.push(pickup::in_process(world, 300).await?);
-    figures.push(pickup::across(world, 300).await?);
-    figures.extend(isolation::pickup(world, 300).await?);
-    figures.push(idle::processor(world).await?);
-    figures.extend(drain::backlog(world, 1_000_000, args.workers).await?);
-    Ok(figures)
-}
-
-/// The rates: those of one round stand side by side before the next begins.
-pub(crate) async fn rates(world: &Arc<World>, args: &Args) -> Result<Vec<Figure>> {
-    let tasks = args.tasks.unwrap_or(50_000);
-    let (mut ours, mut bare) = ([vec![], vec![], vec![]], [vec![], vec![], vec![]]);
-    let mut figures = Vec::new();
-    for round in 0..args.rounds.max(1) {
-        let measured = [
-            enqueue::bare(world, tasks)?,
-            enqueue::batches(world, tasks).await?,
-            enqueue::singles(world, tasks / 2).await?,
-            drain::bare(world, tasks, args.workers as usize)?,
-            drain::bare(world, tasks, args.workers as usize / 2)?,
-            drain::from(world, tasks, tasks, args.workers).await?,
-        ];
-        bare[0].push(measured[0].value);
-        ours[0].push(measured[1].value);
-        ours[1].push(measured[2].value);
-        bare[1].push(measured[3].value);
-        bare[2].push(measured[4].value);
-        ours[2].push(measured[5].value);
-        for figure in &measured {
-            eprintln!("round {}: {figure}", round + 1);
+/// Measures what the rows need and prints them.
+pub(crate) async fn run(args: &Args) -> Result<()> {
+    let bench = Bench { broker: args.broker.clone(), tasks: args.tasks };
+    let is_wanted = |row: &Row| args.only.is_empty() || args.only.contains(&row.scenario);
+    let rows: Vec<Row> = rows::all().into_iter().filter(is_wanted).collect();
+    let mut measured = Measured::new();
+    for round in 1..=args.rounds.max(1) {
+        for sample in samples(&rows) {
+            let (load, system) = sample;
+            let outcome = bench.quiet(load, system).await?;
+            eprintln!("round {round}: {outcome}");
+            measured.entry(sample).or_default().push(outcome);
         }
-        figures = measured.to_vec();
     }
-    figures.push(ratio("enqueue in batches / bare", &ours[0], &bare[0]));
-    figures.push(ratio("single by 50 callers / batches", &ours[1], &ours[0]));
-    // With two calls under way a call carries half of the workers' tasks at most: that is the same batch size.
-    figures.push(ratio("drain / bare, batches of half the workers", &ours[2], &bare[2]));
-    figures.push(ratio("drain / bare, batches of all the workers", &ours[2], &bare[1]));
-    Ok(figures)
+    let lines: Vec<Line<'_>> = rows.iter().filter_map(|row| Line::of(row, &measured)).collect();
+    if args.json {
+        println!("{}", serde_json::Value::from_iter(lines.iter().map(Line::to_json)));
+    } else if args.markdown {
+        print!("{}", table::markdown(&lines));
+    } else {
+        lines.iter().for_each(|line| println!("{line}"));
+    }
+    Ok(())
+}
+
+/// What has to be measured in a round, each once: systems of one load follow each other, so that they meet the same machine.
+fn samples(rows: &[Row]) -> Vec<Sample> {
+    let mut samples: Vec<Sample> = rows.iter().flat_map(Row::samples).collect();
+    samples.sort_unstable();
+    samples.dedup();
+    samples
 }

@@ -1,112 +1,96 @@
-//! Measures Poolwright, and holds every figure against a bare loop that ran beside it.
+//! Measures Poolwright: on Redis beside the real asynq, on SQLite beside a bare loop.
 //!
 //! `cargo run --release -p poolwright-bench -- compare` runs all scenarios in interleaved rounds and prints ratios with
 //! their spread; `-- SCENARIO` runs one. Machines are noisy: only ratios of one run mean anything.
+//!
+//! | File | Its one duty |
+//! | --- | --- |
+//! | `args` | the command line |
+//! | `load`, `system`, `outcome` | what is measured, on whom, and what was found |
+//! | `bench`, `scenario/redis/*` | one measurement: a server, processes, a scenario |
+//! | `server`, `child`, `peers` | the Redis, the processes, other systems' programs |
+//! | `meter`, `processor` | processor time and memory, ours and the rest of the machine's |
+//! | `part/*` | what a process of ours does in a scenario; `peers/asynq/*` is the same in Go |
+//! | `compare/*` | rounds, ratios, bars and the table |
+//! | `scenario/sqlite/*` | SQLite, in one process |
 
-mod bare;
+mod args;
+mod bench;
+mod child;
 mod compare;
-mod figure;
+mod load;
+mod meter;
+mod outcome;
+mod part;
+mod peers;
+mod processor;
 mod scenario;
-mod world;
-
-use std::path::PathBuf;
-use std::sync::Arc;
+mod server;
+mod system;
 
 use anyhow::Result;
-use clap::{Parser, ValueEnum};
+use clap::Parser;
 
-use figure::Figure;
-
-/// Scenarios on the SQLite store; 100-byte payloads, handlers that do nothing.
-#[derive(Debug, Clone, Parser)]
-#[command(name = "poolwright-bench", version)]
-struct Args {
-    /// What to measure.
-    scenario: Scenario,
-    /// How many tasks; each scenario has a default of its own.
-    #[arg(long)]
-    tasks: Option<usize>,
-    /// Workers of the pool that drains.
-    #[arg(long, default_value_t = 50)]
-    workers: u32,
-    /// What a commit waits for: `normal` or `full`.
-    #[arg(long, default_value = "normal")]
-    synchronous: String,
-    /// Rounds of `rates` and `compare`; the median counts.
-    #[arg(long, default_value_t = 5)]
-    rounds: usize,
-    /// Print JSON.
-    #[arg(long)]
-    json: bool,
-    /// Where the files go; a temporary directory by default.
-    #[arg(long)]
-    dir: Option<PathBuf>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Scenario {
-    /// One caller, batches of 100.
-    Enqueue,
-    /// 50 callers, one task each call.
-    Single,
-    /// A preloaded queue, emptied by one process.
-    Drain,
-    /// The same without a worker: one caller that settles and claims `--workers` at a time.
-    DrainByStore,
-    /// The bare loop that `drain` is held against.
-    DrainBare,
-    /// From enqueue to the start of the handler on an idle system, in one process.
-    Pickup,
-    /// The same from another process.
-    PickupAcross,
-    /// Draining from a million pending against draining from 50 thousand.
-    Backlog,
-    /// Processor time of an idle worker with six pools.
-    Idle,
-    /// Pick-up in one pool while another is saturated, against the same when all is calm.
-    Isolation,
-    /// Enqueue, single and drain in rounds, interleaved with the bare loop; prints ratios.
-    Rates,
-    /// `rates`, then all the others.
-    Compare,
-    /// The other process of `pickup-across`.
-    #[value(hide = true)]
-    Produce,
-}
+use args::{Args, Scenario};
+use bench::Bench;
+use load::{Load, Shape};
+use outcome::Outcome;
+use system::System;
 
 fn main() -> Result<()> {
+    let runtime = tokio::runtime::Runtime::new()?;
+    let mut args = std::env::args().skip(1).peekable();
+    if args.next_if(|first| first == part::WORD).is_some() {
+        return runtime.block_on(part::play(args));
+    }
     let args = Args::parse();
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let figures = runtime.block_on(run(&args))?;
-    match args.json {
-        true => println!("{}", serde_json::Value::from_iter(figures.iter().map(Figure::to_json))),
-        false => figures.iter().for_each(|figure| println!("{figure}")),
+    runtime.block_on(async {
+        match args.scenario {
+            _ if args.is_sqlite() => sqlite(&args).await,
+            Scenario::Compare => compare::run(&args).await,
+            _ => redis(&args).await,
+        }
+    })
+}
+
+async fn sqlite(args: &Args) -> Result<()> {
+    let figures = scenario::sqlite::run(args).await?;
+    if args.json {
+        println!("{}", serde_json::Value::from_iter(figures.iter().map(scenario::sqlite::Figure::to_json)));
+    } else {
+        figures.iter().for_each(|figure| println!("{figure}"));
     }
     Ok(())
 }
 
-async fn run(args: &Args) -> Result<Vec<Figure>> {
-    let world = Arc::new(world::World::new(args.dir.clone(), &args.synchronous)?);
-    let tasks = |default| args.tasks.unwrap_or(default);
-    let figure = match args.scenario {
-        Scenario::Enqueue => scenario::enqueue::batches(&world, tasks(50_000)).await?,
-        Scenario::Single => scenario::enqueue::singles(&world, tasks(20_000)).await?,
-        Scenario::Drain => scenario::drain::from(&world, tasks(50_000), tasks(50_000), args.workers).await?,
-        Scenario::DrainByStore => {
-            scenario::drain::by_store(&world, tasks(50_000), args.workers as usize).await?
+async fn redis(args: &Args) -> Result<()> {
+    let bench = Bench { broker: args.broker.clone(), tasks: args.tasks };
+    let (loads, system) = loads(args)?;
+    let mut outcomes = Vec::new();
+    for load in loads {
+        let outcome = bench.measure(load, system).await?;
+        if !args.json {
+            println!("{outcome}");
         }
-        Scenario::DrainBare => scenario::drain::bare(&world, tasks(50_000), args.workers as usize)?,
-        Scenario::Pickup => scenario::pickup::in_process(&world, tasks(300)).await?,
-        Scenario::PickupAcross => scenario::pickup::across(&world, tasks(300)).await?,
-        Scenario::Backlog => return scenario::drain::backlog(&world, tasks(1_000_000), args.workers).await,
-        Scenario::Idle => scenario::idle::processor(&world).await?,
-        Scenario::Isolation => return scenario::isolation::pickup(&world, tasks(300)).await,
-        Scenario::Rates => return compare::rates(&world, args).await,
-        Scenario::Compare => return compare::all(&world, args).await,
-        Scenario::Produce => {
-            scenario::pickup::produce(&world, tasks(300)).await?;
-            return Ok(Vec::new());
-        }
+        outcomes.push(outcome);
+    }
+    if args.json {
+        println!("{}", serde_json::Value::from_iter(outcomes.iter().map(Outcome::to_json)));
+    }
+    Ok(())
+}
+
+/// The measurements of a scenario, and on whom.
+fn loads(args: &Args) -> Result<(Vec<Load>, System)> {
+    let enqueue = |shapes: &[Shape]| shapes.iter().map(|&shape| Load::Enqueue { shape }).collect();
+    let drain = vec![Load::Drain { workers: args.workers, subjects: args.subjects > 0 }];
+    let of = match args.scenario {
+        Scenario::Enqueue if args.system == System::Bare => enqueue(&[Shape::One, Shape::Batches]),
+        Scenario::Enqueue => enqueue(&[Shape::One, Shape::Callers, Shape::Batches]),
+        Scenario::EnqueueBare => return Ok((enqueue(&[Shape::One, Shape::Batches]), System::Bare)),
+        Scenario::Drain => drain,
+        Scenario::DrainBare => return Ok((drain, System::Bare)),
+        other => anyhow::bail!("{} is a scenario on SQLite: say --broker sqlite", other.word()),
     };
-    Ok(vec![figure])
+    Ok((of, args.system))
 }

@@ -1,7 +1,4 @@
 //! The scenarios, a file each.
 
-pub(crate) mod drain;
-pub(crate) mod enqueue;
-pub(crate) mod idle;
-pub(crate) mod isolation;
-pub(crate) mod pickup;
+pub(crate) mod redis;
+pub(crate) mod sqlite;

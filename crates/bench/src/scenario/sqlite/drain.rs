@@ -9,9 +9,9 @@ use poolwright_core::{BoxError, PoolName, Settlement};
 use poolwright_handler::{Raw, States};
 use tokio::sync::Notify;
 
-use crate::bare::Bare;
-use crate::figure::Figure;
-use crate::world::{PAYLOAD, World, name, pool, worker};
+use super::bare::Bare;
+use super::figure::Figure;
+use super::world::{PAYLOAD, World, name, pool, worker};
 
 /// Handlers that are still to run before the last one rings. Asking the worker all the time would be work of its own.
 static LEFT: AtomicU64 = AtomicU64::new(0);

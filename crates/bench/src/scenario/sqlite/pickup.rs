@@ -12,8 +12,8 @@ use poolwright_core::{BoxError, Clock};
 use poolwright_handler::{Raw, State, States};
 use tokio::sync::mpsc;
 
-use crate::figure::Figure;
-use crate::world::{World, pool, worker};
+use super::figure::Figure;
+use super::world::{World, pool, worker};
 
 /// Microseconds from the stamp in the payload to now; both processes read the same system clock.
 type Lags = mpsc::UnboundedSender<u64>;
@@ -77,7 +77,16 @@ pub(crate) async fn across(world: &World, tasks: usize) -> Result<Figure> {
     let (states, receiver) = lags();
     let running = worker(&store, vec![pool("bench", 10)], states, stamp)?;
     let mut producer = tokio::process::Command::new(std::env::current_exe()?)
-        .args(["produce", "--tasks", &tasks.to_string(), "--synchronous", world.synchronous(), "--dir"])
+        .args([
+            "produce",
+            "--broker",
+            "sqlite",
+            "--tasks",
+            &tasks.to_string(),
+            "--synchronous",
+            world.synchronous(),
+            "--dir",
+        ])
         .arg(world.dir())
         .spawn()?;
     let histogram = collect(receiver, tasks).await?;

@@ -6,9 +6,9 @@ use std::time::Instant;
 use anyhow::Result;
 use futures_util::future::try_join_all;
 
-use crate::bare::Bare;
-use crate::figure::Figure;
-use crate::world::{PAYLOAD, World};
+use super::bare::Bare;
+use super::figure::Figure;
+use super::world::{PAYLOAD, World};
 
 /// Tasks in a batch.
 pub(crate) const BATCH: usize = 100;

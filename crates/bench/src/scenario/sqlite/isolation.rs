@@ -9,8 +9,8 @@ use poolwright_core::clock::SystemClock;
 use poolwright_handler::{Context, Raw, State, States};
 use tokio::sync::mpsc;
 
-use crate::figure::Figure;
-use crate::world::{World, pool, worker};
+use super::figure::Figure;
+use super::world::{World, pool, worker};
 
 type Lags = mpsc::UnboundedSender<u64>;
 
