@@ -77,6 +77,17 @@ impl Plan {
         }
     }
 
+    /// The proof of the nth task that a demand got, as the script makes it.
+    fn token(&self, demand: usize, nth: u32) -> Token {
+        let mut bytes = [0; 16];
+        let places = [demand / 256, demand % 256, nth as usize / 256, nth as usize % 256];
+        bytes[..12].copy_from_slice(&self.stem);
+        for (byte, place) in bytes[12..].iter_mut().zip(places) {
+            *byte = u8::try_from(place).unwrap_or(u8::MAX);
+        }
+        Token::from_bytes(bytes)
+    }
+
     fn is_done(&self) -> bool {
         self.demands.iter().all(|demand| demand.left == 0)
     }
@@ -158,15 +169,14 @@ impl RedisStore {
             let now = parts.at;
             let discarded = parts.number()?;
             let empty = parts.list()?;
-            let claims = parts.list()?;
             if discarded < 0 {
-                let found = self.claimed_before(&plan, claims).await?;
+                let found = self.claimed_before(&plan, parts.list()?).await?;
                 return Ok(self.by_demand(request, found));
             }
             reply.discarded += u32::try_from(discarded).unwrap_or(u32::MAX);
             self.arm(&plan, empty)?;
+            let poisoned = self.read_claims(&mut plan, &mut parts, now, &mut by_demand)?;
             self.wake(&plan.queues, parts.list()?)?;
-            let poisoned = self.read_claims(&mut plan, claims, now, &mut by_demand)?;
             self.set_aside(poisoned).await?;
             if plan.is_done() {
                 break;
@@ -186,24 +196,26 @@ impl RedisStore {
     fn read_claims(
         &self,
         plan: &mut Plan,
-        mut claims: Parts,
+        parts: &mut Parts,
         now: Timestamp,
         tasks: &mut Vec<(usize, TaskRecord)>,
     ) -> Result<Vec<(QueueName, Poison)>, Error> {
+        let (mut demands, mut from) = (parts.list()?, parts.list()?);
+        let (mut ids, mut bodies) = (parts.list()?.lists()?, parts.list()?);
         let mut served = vec![(0, 0); plan.demands.len()];
         let mut poisoned = Vec::new();
-        for mut claim in claims.lists()? {
-            let (demand, number, id) = (claim.place()?, claim.place()?, claim.text()?);
-            let token: [u8; 16] =
-                claim.bytes()?.as_ref().try_into().map_err(|_| odd("a token has 16 bytes"))?;
-            let shown = Shown::read_before(id, &mut claim)?;
+        while from.len() > 0 {
+            let (demand, number) = (demands.place()?, from.place()?);
             let queue =
                 plan.queues.get(number.wrapping_sub(1)).ok_or_else(|| odd("a queue that was asked for"))?;
+            let ids = ids.get_mut(number.wrapping_sub(1)).ok_or_else(|| odd("ids of each queue"))?;
+            let shown = Shown::read_before(ids.text()?, &mut bodies)?;
             let count = served.get_mut(demand).ok_or_else(|| odd("a demand that was made"))?;
+            let token = plan.token(demand, count.0);
             count.0 += 1;
             let shared = plan.shared.get(number.wrapping_sub(1)).is_some_and(|&shared| shared);
             let lease_until = now + lease_of(plan.lease, shared);
-            let by = Claimed { token: Token::from_bytes(token), started_at: now, lease_until };
+            let by = Claimed { token, started_at: now, lease_until };
             match shown.claimed(queue, &by) {
                 Ok(task) => tasks.push((demand, task)),
                 Err(poison) => {

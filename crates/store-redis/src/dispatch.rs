@@ -1,6 +1,5 @@
 //! [`Dispatch`]: leases and settlements; what is handed out is in `claim`.
 
-use std::fmt::Display;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -9,21 +8,17 @@ use poolwright_broker::{
     ClaimReply, ClaimRequest, Dispatch, Error, Exchanged, Extension, Held, Reply, Settled,
 };
 use poolwright_core::text::error_text;
-use poolwright_core::{Charge, Settlement, TaskKey};
+use poolwright_core::{Settlement, TaskKey};
 
 use crate::RedisStore;
-use crate::held::Running;
 use crate::keys::Keys;
 use crate::link::Kind;
-use crate::notes::member;
-use crate::record::score_of;
-use crate::reply::Parts;
-use crate::script::{Call, EXTEND, NOTE, SETTLE};
+use crate::script::{Call, EXTEND, NOTE};
 use crate::shared::lease_of;
 use crate::store::Batch;
-use crate::submit::{micros, state};
+use crate::submit::micros;
 
-type Outcomes = Vec<Result<Settled, Error>>;
+pub(crate) type Outcomes = Vec<Result<Settled, Error>>;
 
 impl Dispatch for RedisStore {
     fn claim(&self, request: ClaimRequest) -> Reply<'_, ClaimReply> {
@@ -65,8 +60,14 @@ impl Dispatch for RedisStore {
         Box::pin(async move {
             let mut outcomes: Vec<Option<_>> = settlements.iter().map(|_| None).collect();
             let batches = self.batches(settlements.into_iter().map(|one| (one.0.key.queue.clone(), one)));
-            for (batch, parts) in self.run_all(batches, Kind::Write, |batch| self.settle_call(batch)).await? {
-                self.settled(&batch, parts, &mut outcomes)?;
+            let calls = batches.into_iter().map(|batch| async {
+                let settling = self.settling(batch);
+                let parts = self.run(settling.call(self), Kind::Write).await?;
+                Ok::<_, Error>((settling, parts))
+            });
+            for done in join_all(calls).await {
+                let (settling, parts) = done?;
+                self.settled(settling, parts, &mut outcomes)?;
             }
             Ok(whole(outcomes))
         })
@@ -83,9 +84,10 @@ impl Dispatch for RedisStore {
             let mut outcomes: Vec<Option<_>> = settlements.iter().map(|_| None).collect();
             let batch =
                 self.batches(settlements.into_iter().map(|one| (one.0.key.queue.clone(), one))).remove(0);
-            let (first, second) = (self.settle_call(&batch), plan.call(self));
+            let settling = self.settling(batch);
+            let (first, second) = (settling.call(self), plan.call(self));
             let [settled, claimed] = self.run_both(first, second, Kind::Write).await?;
-            self.settled(&batch, settled, &mut outcomes)?;
+            self.settled(settling, settled, &mut outcomes)?;
             let claimed = self.claimed(&claim, plan, claimed).await;
             Ok(Exchanged { outcomes: whole(outcomes), claimed })
         })
@@ -119,49 +121,9 @@ impl RedisStore {
             call.number(micros(*lease));
         }
         for (_, number, held) in &batch.items {
-            write_held(&mut call, number, held);
+            write_held(&mut call, *number, held);
         }
         call
-    }
-
-    fn settle_call(&self, batch: &Batch<(Held, Settlement)>) -> Call {
-        let mut call = self.call_for(&SETTLE, batch);
-        for (_, number, (held, settlement)) in &batch.items {
-            match self.done_with(held, settlement) {
-                Some(task) => write_done(&mut call, *number, held, &task),
-                None => {
-                    write_held(&mut call, format_args!("{number}+"), held);
-                    write_settlement(&mut call, settlement);
-                }
-            }
-        }
-        call
-    }
-
-    /// What is known of a task that ends without a trace; none when more has to be done than to take it away.
-    fn done_with(&self, held: &Held, settlement: &Settlement) -> Option<Running> {
-        let is_done = matches!(settlement, Settlement::Complete { retain_for: Duration::ZERO, .. });
-        self.held.get(&held.key).filter(|task| is_done && !task.is_locked)
-    }
-
-    fn settled(
-        &self,
-        batch: &Batch<(Held, Settlement)>,
-        mut parts: Parts,
-        outcomes: &mut [Option<Result<Settled, Error>>],
-    ) -> Result<(), Error> {
-        let at = parts.at;
-        for (place, _, (held, _)) in &batch.items {
-            let key = held.key.clone();
-            self.held.remove(&key);
-            outcomes[*place] = Some(match parts.text()?.as_str() {
-                "gone" => Ok(Settled { state: None, at }),
-                "lost" => Err(Error::LeaseLost { key }),
-                "missing" => Err(Error::NotFound { key }),
-                word => Ok(Settled { state: Some(state(word)?), at }),
-            });
-        }
-        self.wake(&batch.queues, parts.list()?)
     }
 
     async fn note(&self, held: Held, what: &'static str, bytes: Bytes) -> Result<(), Error> {
@@ -182,55 +144,12 @@ fn noted(answer: &str, key: TaskKey) -> Result<(), Error> {
     }
 }
 
-fn token(held: &Held) -> Bytes {
+pub(crate) fn token(held: &Held) -> Bytes {
     Bytes::copy_from_slice(&held.token.to_bytes())
 }
 
-/// Number of its queue, and behind it what kind of settlement follows if one does; id, token.
-pub(crate) fn write_held(call: &mut Call, number: impl Display, held: &Held) {
-    call.arg(number.to_string());
+/// Number of its queue, id, token.
+pub(crate) fn write_held(call: &mut Call, number: usize, held: &Held) {
+    call.number(i128::try_from(number).unwrap_or(0));
     call.arg(held.key.id.as_str().to_owned()).arg(token(held));
-}
-
-/// The score of its lease, and where it is in the index.
-fn write_done(call: &mut Call, number: usize, held: &Held, task: &Running) {
-    let score = score_of(task.lease_until);
-    if task.entries.is_empty() {
-        write_held(call, number, held);
-        call.arg(score.to_string());
-    } else {
-        write_held(call, format_args!("{number}i"), held);
-        call.arg(score.to_string()).arg(member(held.key.id.as_str())).arg(task.entries.clone());
-    }
-}
-
-/// What, microseconds, text, class, charge, result, whether there is one.
-fn write_settlement(call: &mut Call, settlement: &Settlement) {
-    let (what, time) = match settlement {
-        Settlement::Complete { retain_for, .. } => ("complete", *retain_for),
-        Settlement::Retry { after, .. } => ("retry", *after),
-        Settlement::Archive { .. } => ("archive", Duration::ZERO),
-        Settlement::Discard => ("discard", Duration::ZERO),
-        Settlement::Release => ("release", Duration::ZERO),
-        Settlement::Hold { .. } => ("hold", Duration::ZERO),
-    };
-    let (text, class) = match settlement {
-        Settlement::Retry { error, class, .. } | Settlement::Archive { error, class } => {
-            (error_text(error), class.as_str())
-        }
-        Settlement::Hold { reason } => (error_text(reason), ""),
-        _ => (String::new(), ""),
-    };
-    let charge = match settlement {
-        Settlement::Retry { charge: Charge::Retry, .. } => "retry",
-        Settlement::Retry { charge: Charge::Deferral, .. } => "deferral",
-        Settlement::Retry { charge: Charge::Crash, .. } => "crash",
-        _ => "nothing",
-    };
-    let result = match settlement {
-        Settlement::Complete { result, .. } => result.clone(),
-        _ => None,
-    };
-    call.arg(what).number(micros(time)).arg(text).arg(class).arg(charge);
-    call.arg(result.clone().unwrap_or_default()).flag(result.is_some());
 }

@@ -2,6 +2,7 @@
 //! to see what a worker runs.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -17,19 +18,24 @@ pub(crate) struct Running {
     pub(crate) deadline: Timestamp,
     /// Its entries in the index, a line each.
     pub(crate) entries: String,
-    /// Whether it holds a lock.
-    pub(crate) is_locked: bool,
+    /// Whether there is more to do at its end than to take it away: a lock, a follow-up.
+    pub(crate) leaves_more: bool,
     /// Its lease, as far as it is known here.
     pub(crate) lease_until: Timestamp,
+    /// How many were claimed here before it.
+    pub(crate) nth: u64,
 }
 
 /// The tasks that run here.
 #[derive(Debug, Default)]
-pub(crate) struct HeldTasks(Mutex<HashMap<TaskId, Vec<(QueueName, Running)>>>);
+pub(crate) struct HeldTasks {
+    tasks: Mutex<HashMap<TaskId, Vec<(QueueName, Running)>>>,
+    claimed: AtomicU64,
+}
 
 impl HeldTasks {
     fn tasks(&self) -> MutexGuard<'_, HashMap<TaskId, Vec<(QueueName, Running)>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A task was claimed or taken over.
@@ -42,8 +48,9 @@ impl HeldTasks {
             payload: task.payload.clone(),
             deadline,
             entries,
-            is_locked: task.unique.is_some(),
+            leaves_more: task.unique.is_some() || task.runs_again,
             lease_until: task.lease_until.unwrap_or(started),
+            nth: self.claimed.fetch_add(1, Ordering::Relaxed),
         };
         let mut tasks = self.tasks();
         let queues = tasks.entry(task.key.id.clone()).or_default();

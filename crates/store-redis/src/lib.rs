@@ -39,6 +39,7 @@ mod reply;
 pub mod schedulers;
 mod script;
 mod servers;
+mod settle;
 mod shared;
 mod store;
 mod submit;

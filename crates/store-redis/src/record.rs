@@ -25,6 +25,9 @@ use crate::notes::{self, Notes};
 use crate::reply::Parts;
 use crate::wire::{self, TaskMessage, Wire};
 
+/// How much longer a lease is written than its holder knows where there is a follow-up.
+const FOLLOW_UP: Duration = Duration::from_secs(1);
+
 /// A task as a script shows it, not understood yet.
 pub(crate) struct Shown {
     pub(crate) id: String,
@@ -57,13 +60,19 @@ impl Shown {
         Ok(Self { id, fields, score })
     }
 
-    /// The fields from before a claim: a list, or only message and waiting time.
+    /// The fields from before a claim: message and waiting time, or a list where there are others.
     pub(crate) fn read_before(id: String, parts: &mut Parts) -> Result<Self, Error> {
-        if parts.len() == 1 {
-            return Ok(Self { id, fields: read_fields(parts.list()?)?, score: None });
-        }
-        let known = [("msg", parts.bytes()?), ("state", "pending".into()), ("pending_since", parts.bytes()?)];
-        let fields = known.map(|(name, value)| (Bytes::from_static(name.as_bytes()), value)).into();
+        let fields = match parts.list_or_bytes()? {
+            Ok(list) => {
+                parts.bytes()?;
+                read_fields(list)?
+            }
+            Err(message) => {
+                let known =
+                    [("msg", message), ("state", "pending".into()), ("pending_since", parts.bytes()?)];
+                known.map(|(name, value)| (Bytes::from_static(name.as_bytes()), value)).into()
+            }
+        };
         Ok(Self { id, fields, score: None })
     }
 
@@ -163,7 +172,8 @@ impl Shown {
             State::Scheduled | State::Retry => task.due = score,
             State::Active => {
                 let own = self.text("lease").and_then(lease).filter(|(until, _)| self.agrees_up(*until));
-                task.lease_until = own.map(|(until, _)| until).or(score);
+                let told = |until: Timestamp| if task.runs_again { until - FOLLOW_UP } else { until };
+                task.lease_until = own.map(|(until, _)| told(until)).or(score);
                 task.started_at = own.map(|(_, started)| started);
             }
             State::Archived => {}

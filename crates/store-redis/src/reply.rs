@@ -82,6 +82,14 @@ impl Parts {
         }
     }
 
+    /// Parts of their own, or bytes in their place.
+    pub(crate) fn list_or_bytes(&mut self) -> Result<Result<Parts, Bytes>, Error> {
+        match self.parts.as_slice().first() {
+            Some(Value::Array(_)) => self.list().map(Ok),
+            _ => self.bytes().map(Err),
+        }
+    }
+
     /// Parts of their own.
     pub(crate) fn list(&mut self) -> Result<Parts, Error> {
         let value = self.next("a list")?;

@@ -4,7 +4,7 @@
 //! says so and has done nothing; then it gets the whole text.
 //!
 //! The three of the hot path have a quick way before the general one: it takes many tasks that are as they should be by few
-//! commands, and ends the script; the functions behind it are not even made then. What it does not take it has not touched.
+//! commands, and ends the script; the functions behind it are not even made then. What it does not take it leaves as it was.
 
 use std::sync::LazyLock;
 

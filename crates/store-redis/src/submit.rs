@@ -1,6 +1,6 @@
 //! [`Submit`]: many tasks a script, one round trip.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 
 use bytes::Bytes;
 use poolwright_broker::{Enqueued, Error, How, Reply, Submit};
@@ -84,15 +84,18 @@ impl RedisStore {
         for keys in &keys {
             call.key(keys.pending()).arg(keys.prefix().to_owned());
         }
+        let mut met = HashSet::with_capacity(batch.items.len());
         for (_, number, task) in &batch.items {
-            write_task(&mut call, &keys[number - 1], *number, task);
+            let is_first = met.insert((number, &task.key.id));
+            write_task(&mut call, &keys[number - 1], *number, task, is_first);
         }
         call
     }
 }
 
-fn write_task(call: &mut Call, keys: &Keys, number: usize, task: &NewTask) {
-    let is_plain = task.when == When::Now && task.unique.is_none() && task.on_conflict == OnConflict::Reject;
+fn write_task(call: &mut Call, keys: &Keys, number: usize, task: &NewTask, is_first: bool) {
+    let is_new = task.on_conflict == OnConflict::Reject && is_first;
+    let is_plain = is_new && task.when == When::Now && task.unique.is_none();
     let entries = notes::entries(&task.subjects, &task.scopes);
     let kind = match (is_plain, entries.is_empty()) {
         (true, true) => "",

@@ -103,7 +103,7 @@ impl Upkeep for RedisStore {
             let build = |batch: &crate::store::Batch<Held>| {
                 let mut call = self.call_for(&MARK_RECORDED, batch);
                 for (_, number, held) in &batch.items {
-                    write_held(&mut call, number, held);
+                    write_held(&mut call, *number, held);
                 }
                 call
             };

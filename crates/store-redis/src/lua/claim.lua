@@ -4,9 +4,12 @@
 -- ARGV      time; lease in microseconds; lease where Go servers work, too; beginning of all tokens (12 bytes); the claim's id
 --           (8 bytes) when it was sent before, else ''; number of queues; their prefixes; for each queue '1' when Go servers work
 --           on it, too, else '0'; then for each demand: its draws, two bytes a queue, `queues of the demand` of them a slot; how many queues a draw has
--- Returns   the time; how many flagged tasks were discarded; the queues that were found empty; for each claim { demand, queue,
---           id, token, fields before }, or { demand, queue, id, token, msg, pending_since } where there are no other fields; of a resent claim { demand, queue, token, task as shown };
---           numbers of the queues that got something to wait for
+-- Returns   the time; how many flagged tasks were discarded; the queues that were found empty; for each claim the number of its
+--           demand; the same of its queue; for each queue the ids that were taken, in order; for each claim msg and
+--           pending_since, or the list of all its fields and '' where there are others than a pending task has (the token
+--           follows from the claim: its beginning, the demand, and which one of the demand's it is); numbers of the queues that
+--           got something to wait for. Or, of a resent claim: the time, -1, {}, and for each { demand, queue, token, task as
+--           shown }
 -- Protects  whatever leaves the pending list is active with a lease, discarded, set aside or back where it was; a slot goes to
 --           the first queue of its draw that has a task and is not paused.
 
@@ -35,7 +38,7 @@ end
 
 if again ~= '' then
   local found = claimed_before()
-  if #found > 0 then return { now_text, -1, {}, found, {} } end
+  if #found > 0 then return { now_text, -1, {}, found } end
 end
 
 -- A queue while it is drawn from. Its keys are looked at before anything is written: a wrong type says so here.
@@ -61,7 +64,7 @@ local function was_given_back(f)
   return now - tonumber(sub(f.pending_since, 1, -4)) < HANDS_OFF
 end
 
-local discarded, claims = 0, {}
+local discarded, demands, from, bodies = 0, {}, {}, {}
 
 -- The next task of a queue that can run; what is flagged goes, what has no record is set aside.
 local function next_of(queue)
@@ -103,12 +106,14 @@ local function take(queue, q, demand, id, f, nth)
     place = text(queue.place)
   end
   local token = token_for(demand, nth)
-  begin(p .. 't:' .. id, token, lease_text(queue.till, now_text, place))
+  local till = end_of_lease(f, queue.till)
+  begin(p .. 't:' .. id, token, lease_text(till, now_text, place))
   call('HDEL', p .. 't:' .. id, 'place', 'progress')
   queue.claimed[#queue.claimed + 1] = id
-  queue.leases[#queue.leases + 1] = second(queue.till)
+  queue.leases[#queue.leases + 1] = second(till)
   queue.leases[#queue.leases + 1] = id
-  claims[#claims + 1] = { demand, q, id, token, flatten(f) }
+  local n = #from + 1
+  demands[n], from[n], bodies[2 * n - 1], bodies[2 * n] = demand, q, flatten(f), ''
 end
 
 local function serve(demand, draws, width)
@@ -136,9 +141,11 @@ for q = 1, queues do open(q) end
 for i = first_demand, #ARGV, 2 do serve((i - first_demand) / 2, ARGV[i], tonumber(ARGV[i + 1])) end
 
 -- The ids go to the active list and the lease set by a few commands a queue. Nothing can come between: this is one step.
-local empty = {}
-for q, queue in pairs(drawn) do
+local empty, ids = {}, {}
+for q = 1, queues do
+  local queue = drawn[q]
   local p, claimed, leases = queue.p, queue.claimed, queue.leases
+  ids[q] = claimed
   for i = 1, #claimed, 1000 do
     call('LPUSH', p .. 'active', unpack(claimed, i, math.min(i + 999, #claimed)))
     call('ZADD', p .. 'lease', unpack(leases, 2 * i - 1, math.min(2 * i + 1998, #leases)))
@@ -148,4 +155,4 @@ for q, queue in pairs(drawn) do
   for i = #queue.kept, 1, -1 do call('RPUSH', p .. 'pending', queue.kept[i]) end
   if queue.left == 0 and #queue.kept == 0 then empty[#empty + 1] = q end
 end
-return { now_text, discarded, empty, claims, woken_among(7, 6 + queues) }
+return { now_text, discarded, empty, demands, from, ids, bodies, woken_among(7, 6 + queues) }

@@ -4,7 +4,7 @@
 -- ARGV      time; '1' when the queues' names are registered here (no cluster); '1' when this was sent before and its answer
 --           was lost; number of queues; their prefixes; then for each task: number of its queue, id, msg. Behind the number stands
 --           'i' where the task is in the index: then follow its member and its entries, a line each. Or '+' where it is anything
---           else than a plain new task that waits: then follow when, time, lock, lasts, on_conflict ('reject',
+--           else than a plain new task that waits, or its id comes for the second time: then follow when, time, lock, lasts, on_conflict ('reject',
 --           'replace_finished', 'run_again'), bare
 -- Returns   the time; for each task 1 when it was stored and is pending, or { what, state, who }: 'stored', 'replaced',
 --           'coalesced', 'again', or refused for its 'id' or its 'lock', which `who` holds; numbers of the queues that got
@@ -25,6 +25,15 @@ local function meet(f)
   return 'waiting'
 end
 
+-- The lease of a task gets its follow-up.
+local function announce(p, id, f)
+  local lease = not f.again and our_lease(p, id, f)
+  if not lease then return end
+  local till = end_of_lease({ again = true }, lease.till)
+  call('HSET', p .. 't:' .. id, 'lease', lease_text(till, lease.started, lease.place))
+  call('ZADD', p .. 'lease', second(till), id)
+end
+
 local function enqueue(p, t, on_conflict)
   local key = p .. 't:' .. t.id
   local f, met = nil, 'nothing'
@@ -41,6 +50,7 @@ local function enqueue(p, t, on_conflict)
     if met == 'waiting' then return { 'coalesced', f.state, '' } end
     if met == 'running' then
       call('HSET', key, 'again', cmsgpack.pack(t))
+      announce(p, t.id, f)
       return { 'again', f.state, '' }
     end
   end

@@ -1,12 +1,12 @@
 -- Settles attempts, each in a whole step of its own.
 --
 -- KEYS      one key of each queue
--- ARGV      time; number of queues; their prefixes; then for each settlement: number of its queue, id, token. The number alone says
---           that the task is done, has no lock, is in no index and nothing is kept of it: then follows the score of its lease as
---           the holder knows it. Behind the number stands 'i' where such a task is in the index: then follow also its member and
---           its entries, a line each. Or '+': then follow what ('complete', 'retry', 'archive', 'discard', 'release', 'hold'),
---           microseconds (kept for, or until the retry), text (error or reason), class, charge ('retry', 'deferral', 'crash',
---           'nothing'), result, '1' when there is a result
+-- ARGV      time; number of queues; their prefixes; number of groups; then for each group of tasks that are done, have no lock, and
+--           of which nothing is kept: number of their queue, how many, '1' when they are in the index; their ids, the oldest
+--           claim first; their tokens; the scores of their leases as the holder knows them; in the index: their members, and
+--           their entries, a line each. Then for each other settlement: number of its queue, id, token, what ('complete', 'retry',
+--           'archive', 'discard', 'release', 'hold'), microseconds (kept for, or until the retry), text (error or reason), class,
+--           charge ('retry', 'deferral', 'crash', 'nothing'), result, '1' when there is a result
 -- Returns   the time; for each the state in which it ended, 'gone', 'lost' or 'missing'; numbers of the queues that got
 --           something to wait for
 -- Protects  only the holder of an active task settles it; every exit leaves the active list and the lease set, and its lock and
@@ -113,17 +113,16 @@ local function settle(p, id, token, s)
   return release(p, id, f, lease)
 end
 
--- What was not ended together, in its order.
-for _, place in ipairs(rest) do
-  local at = place.at
-  local s = { what = 'complete', micros = 0 }
-  if sub(ARGV[at], -1) == '+' then
-    s = {
-      what = ARGV[at + 3], micros = tonumber(ARGV[at + 4]), text = ARGV[at + 5], class = ARGV[at + 6], charge = ARGV[at + 7],
-      result = ARGV[at + 8], has_result = ARGV[at + 9] == '1',
-    }
-  end
-  out[1 + place.nth] = settle(place.p, ARGV[at + 1], ARGV[at + 2], s)
+-- What was not ended together.
+for _, one in ipairs(rest) do
+  out[one.nth] = settle(one.p, one.id, one.token, { what = 'complete', micros = 0 })
+end
+for i = others, #ARGV, 10 do
+  local s = {
+    what = ARGV[i + 3], micros = tonumber(ARGV[i + 4]), text = ARGV[i + 5], class = ARGV[i + 6], charge = ARGV[i + 7],
+    result = ARGV[i + 8], has_result = ARGV[i + 9] == '1',
+  }
+  out[#out + 1] = settle(ARGV[2 + ARGV[i]], ARGV[i + 1], ARGV[i + 2], s)
 end
 write_counts()
 out[#out + 1] = woken_among(3, 2 + queues)

@@ -38,10 +38,11 @@ local function take(p, q, id, f, score)
     #taken % 256)
   -- First what takes no memory, as in `extend.lua`.
   call('ZREM', p .. 'lease', id)
-  f.token, f.lease = token, lease_text(now + lease, own.started, own.place)
+  local till = end_of_lease(f, now + lease)
+  f.token, f.lease = token, lease_text(till, own.started, own.place)
   call('HSET', p .. 't:' .. id, 'token', token, 'lease', f.lease)
   call('HDEL', p .. 't:' .. id, 'seen')
-  call('ZADD', p .. 'lease', second(now + lease), id)
+  call('ZADD', p .. 'lease', second(till), id)
   taken[#taken + 1] = { q, token, show(p, id, f) }
 end
 

@@ -1,6 +1,6 @@
--- Before `claim.lua`: hands out tasks that are as they should be, all together: what is pending is looked at in place, and taken
--- once every one of them can run. Is one of them flagged, unreadable or given back, nothing has been written, and the general
--- way takes them one by one.
+-- Before `claim.lua`: hands out tasks that are as they should be, all together: what comes off the
+-- pending lists begins once every one of it can run. Is one of it flagged, unreadable or given back, all goes back to where it
+-- was, and the general way takes it one by one.
 
 local lease, shared_lease, stem, again = tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], ARGV[5]
 local queues = tonumber(ARGV[6])
@@ -16,11 +16,27 @@ local function begin(key, token, lease)
   call('HSET', key, 'state', 'active', 'token', token, 'lease', lease)
 end
 
+-- The fields of a task that has more than others, and its old place; none when it is out of the ordinary.
+local function look_at(key, is_shared)
+  local flat, is_whole, place = pcall('HGETALL', key), false, nil
+  for i = 1, #flat, 2 do
+    local name = flat[i]
+    if name == 'msg' then
+      is_whole = true
+    elseif name == 'place' then
+      place = flat[i + 1]
+    elseif name == 'cancel' or name == 'again' or (is_shared and name == 'class') then
+      return nil
+    end
+  end
+  if is_whole then return flat, place end
+end
+
 -- Which demand gets which queue's next task, slot by slot, and how many each queue gives.
-local function slots_of(left)
-  local demands, from, given = {}, {}, {}
+local function deal(left)
+  local demands, from, given, slots = {}, {}, {}, 0
   for i = first_demand, #ARGV, 2 do
-    local draws, width = ARGV[i], 2 * ARGV[i + 1]
+    local draws, width, demand = ARGV[i], 2 * ARGV[i + 1], (i - first_demand) / 2
     for first = 1, #draws, width do
       local q
       for at = first, first + width - 1, 2 do
@@ -33,99 +49,104 @@ local function slots_of(left)
       if not q then break end
       left[q] = left[q] - 1
       given[q] = (given[q] or 0) + 1
-      demands[#demands + 1], from[#from + 1] = (i - first_demand) / 2, q
+      slots = slots + 1
+      demands[slots], from[slots] = demand, q
     end
   end
-  return demands, from, given
+  return demands, from, given, slots
 end
 
--- A task before its claim, to be filled in; none when it is out of the ordinary.
-local function look_at(demand, q, id, key)
-  local fields = pcall('HLEN', key)
-  if fields == 3 then
-    -- Those that every pending task has, and no others.
-    local got = call('HMGET', key, 'msg', 'pending_since')
-    if got[1] and got[2] then return { demand, q, id, false, got[1], got[2] } end
-    return nil
-  end
-  local flat, is_whole = pcall('HGETALL', key), false
-  local claim = { demand, q, id, false, flat }
-  for i = 1, #flat, 2 do
-    local name = flat[i]
-    if name == 'msg' then
-      is_whole = true
-    elseif name == 'place' then
-      claim.place = flat[i + 1]
-    elseif name == 'progress' then
-      claim.progress = true
-    elseif name == 'cancel' or (name == 'class' and sub(shared, q, q) == '1') then
-      return nil
-    end
-  end
-  return is_whole and claim or nil
-end
-
-local function claimed_together()
-  if again ~= '' then return nil end
-  local left = {}
-  for q = 1, queues do
-    left[q] = call('LLEN', ARGV[6 + q] .. 'pending')
-    if left[q] > 0 and call('EXISTS', ARGV[6 + q] .. 'paused') == 1 then left[q] = 0 end
-  end
-  local demands, from, given = slots_of(left)
-  local waiting, claims = {}, {}
+-- The ids that each queue gives, off its pending list, the first in line first.
+local function take_ids(given)
+  local taken = {}
   for q, count in pairs(given) do
     local p = ARGV[6 + q]
     -- A key of a wrong type says so before anything is written.
     call('LLEN', p .. 'active')
     call('ZCARD', p .. 'lease')
-    waiting[q] = { ids = call('LRANGE', p .. 'pending', -count, -1), left = count }
+    taken[q] = { tasks = p .. 't:', is_shared = sub(shared, q, q) == '1', count = 0, leases = {} }
   end
-  for n, q in ipairs(from) do
-    local ids = waiting[q]
-    local id = ids.ids[ids.left]
-    ids.left = ids.left - 1
-    claims[n] = look_at(demands[n], q, id, ARGV[6 + q] .. 't:' .. id)
-    if not claims[n] then return nil end
+  -- This takes no memory: when that is full a script that has written may go on, and tasks can still be run.
+  for q, queue in pairs(taken) do queue.ids = call('RPOP', ARGV[6 + q] .. 'pending', given[q]) end
+  return taken
+end
+
+local function put_back(taken)
+  for q, queue in pairs(taken) do
+    local ids, count = {}, #queue.ids
+    for i = 1, count do ids[i] = queue.ids[count + 1 - i] end
+    call('RPUSH', ARGV[6 + q] .. 'pending', unpack(ids))
   end
-  local queue_of = {}
-  for q, count in pairs(given) do
-    local p, ids, taken = ARGV[6 + q], waiting[q].ids, {}
-    local till = now + (sub(shared, q, q) == '1' and shared_lease or lease)
-    for i = 1, count do taken[i] = ids[count + 1 - i] end
-    -- First what takes no memory: when that is full a script that has written may go on, and tasks can still be run.
-    call('LTRIM', p .. 'pending', 0, -count - 1)
-    call('LPUSH', p .. 'active', unpack(taken))
-    queue_of[q] = {
-      lease = text(till) .. ' ' .. now_text .. ' ', score = text(second(till)), leases = {},
-      last = tonumber(call('GET', p .. 'claims') or 0),
-    }
+end
+
+-- Looks at all before any of them begins: their keys, what the caller gets of each, and the old places of those that have one
+-- ('' where there are only other fields than a pending task's).
+local function look_at_all(taken, from)
+  local keys, bodies, odd = {}, {}, {}
+  for i, q in ipairs(from) do
+    local queue = taken[q]
+    local at = queue.count + 1
+    local key = queue.tasks .. queue.ids[at]
+    queue.count, keys[i] = at, key
+    if pcall('HLEN', key) == 3 then
+      -- Those that every pending task has, and no others.
+      local got = call('HMGET', key, 'msg', 'pending_since')
+      if not (got[1] and got[2]) then return nil end
+      bodies[2 * i - 1], bodies[2 * i] = got[1], got[2]
+    else
+      local flat, place = look_at(key, queue.is_shared)
+      if not flat then return nil end
+      bodies[2 * i - 1], bodies[2 * i], odd[i] = flat, '', place or ''
+    end
+  end
+  return keys, bodies, odd
+end
+
+local function claimed_together()
+  if again ~= '' then return nil end
+  local left, ids, empty = {}, {}, {}
+  for q = 1, queues do
+    local p = ARGV[6 + q]
+    left[q] = call('LLEN', p .. 'pending')
+    if left[q] > 0 and call('EXISTS', p .. 'paused') == 1 then left[q] = 0 end
+  end
+  local demands, from, given, slots = deal(left)
+  local taken = take_ids(given)
+  local keys, bodies, odd = look_at_all(taken, from)
+  if not keys then
+    put_back(taken)
+    return nil
+  end
+  for q, queue in pairs(taken) do
+    local till = now + (queue.is_shared and shared_lease or lease)
+    queue.last = tonumber(call('GET', ARGV[6 + q] .. 'claims') or 0)
+    queue.lease, queue.score, queue.count = text(till) .. ' ' .. now_text .. ' ', text(second(till)), 0
   end
   local nth, demand = 0, nil
-  for _, claim in ipairs(claims) do
-    local queue, id = queue_of[claim[2]], claim[3]
-    local key, place = ARGV[6 + claim[2]] .. 't:' .. id, claim.place
-    if claim[1] ~= demand then nth, demand = 0, claim[1] end
-    claim[4] = token_for(demand, nth)
-    nth = nth + 1
-    if not place then
+  for i = 1, slots do
+    local queue, place = taken[from[i]], odd[i]
+    if demands[i] ~= demand then nth, demand = 0, demands[i] end
+    if not place or place == '' then
       queue.last = queue.last + 1
       place = text(queue.last)
     end
-    begin(key, claim[4], queue.lease .. place)
-    if claim.place or claim.progress then call('HDEL', key, 'place', 'progress') end
-    local leases = queue.leases
-    leases[#leases + 1], leases[#leases + 2] = queue.score, id
+    begin(keys[i], token_for(demand, nth), queue.lease .. place)
+    if odd[i] then call('HDEL', keys[i], 'place', 'progress') end
+    local count, leases = queue.count, queue.leases
+    leases[2 * count + 1], leases[2 * count + 2], queue.count = queue.score, queue.ids[count + 1], count + 1
+    nth = nth + 1
   end
-  for q, queue in pairs(queue_of) do
-    call('ZADD', ARGV[6 + q] .. 'lease', unpack(queue.leases))
-    call('SET', ARGV[6 + q] .. 'claims', text(queue.last))
-  end
-  local empty = {}
   for q = 1, queues do
+    local p, queue = ARGV[6 + q], taken[q]
+    if queue then
+      call('LPUSH', p .. 'active', unpack(queue.ids))
+      call('ZADD', p .. 'lease', unpack(queue.leases))
+      call('SET', p .. 'claims', text(queue.last))
+    end
+    ids[q] = queue and queue.ids or {}
     if left[q] == 0 then empty[#empty + 1] = q end
   end
-  return { now_text, 0, empty, claims, {} }
+  return { now_text, 0, empty, demands, from, ids, bodies, {} }
 end
 
 local claimed = claimed_together()

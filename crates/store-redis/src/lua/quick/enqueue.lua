@@ -3,7 +3,7 @@
 
 local function stored_together()
   local queues = tonumber(ARGV[4])
-  local at, keys, messages, entries, ids, met = 5 + queues, {}, {}, {}, {}, {}
+  local at, keys, messages, entries, ids = 5 + queues, {}, {}, {}, {}
   if ARGV[3] == '1' then return nil end
   while at <= #ARGV do
     local head, id = ARGV[at], ARGV[at + 1]
@@ -15,8 +15,6 @@ local function stored_together()
     end
     local p = ARGV[4 + q]
     local key = p .. 't:' .. id
-    if met[key] then return nil end
-    met[key] = true
     keys[#keys + 1], messages[#messages + 1] = key, ARGV[at + 2]
     if not ids[q] then ids[q] = {} end
     ids[q][#ids[q] + 1] = id

@@ -1,54 +1,24 @@
--- Before `settle.lua`: ends together the tasks that are done and of which nothing is kept. What is not theirs or more than that is
--- left to the general way, as `rest`.
+-- Before `settle.lua`: ends together the tasks that are done and of which nothing is kept. Where one of them is not the holder's
+-- any more, or more than that, it is left to the general way, as `rest`.
 
 local queues = tonumber(ARGV[2])
-local out, rest = { now_text }, {}
+local out, rest, others = { now_text }, {}, 4 + queues
 
--- The settlements by queue, those of the general way apart. Of an id that comes twice the second is looked at once the first is
--- done.
-local function sorted_out()
-  local groups, met, at, nth = {}, {}, 3 + queues, 0
-  while at <= #ARGV do
-    local head, kind = ARGV[at], ''
-    local q = tonumber(head)
-    if not q then q, kind = tonumber(sub(head, 1, -2)), sub(head, -1) end
-    local p = ARGV[2 + q]
-    local key = p .. 't:' .. ARGV[at + 1]
-    nth = nth + 1
-    if kind == '+' or met[key] then
-      rest[#rest + 1] = { nth = nth, at = at, p = p }
+-- The score of its lease tells whether anything has happened to a task: a Go worker that takes it over changes it, an extension of
+-- which the holder does not know, and a follow-up, which makes it a second longer.
+local function ending(p, n, ids)
+  local tasks, keys, is_all = p .. 't:', {}, true
+  local scores = call('ZMSCORE', p .. 'lease', unpack(ARGV, ids, ids + n - 1))
+  for i = 1, n do
+    local key = tasks .. ARGV[ids + i - 1]
+    if scores[i] == ARGV[ids + 2 * n + i - 1] and pcall('HGET', key, 'token') == ARGV[ids + n + i - 1] then
+      keys[i], out[#out + 1] = key, 'gone'
     else
-      local group = groups[q]
-      if not group then
-        group = { p = p, ids = {}, keys = {}, ats = {}, nths = {} }
-        groups[q] = group
-      end
-      local i = #group.ids + 1
-      group.ids[i], group.keys[i], group.ats[i], group.nths[i] = ARGV[at + 1], key, at, nth
-    end
-    met[key] = true
-    at = at + (kind == '+' and 10 or kind == 'i' and 6 or 4)
-  end
-  return groups
-end
-
--- Of a group those that end here: the token is the holder's, and so is the score of the lease, which a Go worker that takes a task
--- over changes. A lease that was made longer meanwhile, or a follow-up, is for the general way.
-local function ending(group)
-  local p, ends = group.p, { ids = {}, keys = {}, ats = {} }
-  local scores = call('ZMSCORE', p .. 'lease', unpack(group.ids))
-  for i, key in ipairs(group.keys) do
-    local at, got = group.ats[i], pcall('HMGET', key, 'token', 'again')
-    if got[1] == ARGV[at + 2] and not got[2] and scores[i] == ARGV[at + 3] then
-      local n = #ends.ids + 1
-      ends.ids[n], ends.keys[n], ends.ats[n] = group.ids[i], key, at
-      out[1 + group.nths[i]] = 'gone'
-    else
-      out[1 + group.nths[i]] = false
-      rest[#rest + 1] = { nth = group.nths[i], at = at, p = p }
+      keys[i], out[#out + 1], is_all = false, '', false
+      rest[#rest + 1] = { nth = #out, p = p, id = ARGV[ids + i - 1], token = ARGV[ids + n + i - 1] }
     end
   end
-  return ends
+  return keys, is_all
 end
 
 local function place_of(key)
@@ -56,24 +26,46 @@ local function place_of(key)
   return lease and tonumber(string.match(lease, '%d+$'))
 end
 
-local function end_together(p, ends)
-  if #ends.ids == 0 then return end
-  leave_active_together(p, ends.ids, function(i) return place_of(ends.keys[i]) end)
-  call('DEL', unpack(ends.keys))
-  for _, at in ipairs(ends.ats) do
-    count(p, false)
-    if sub(ARGV[at], -1) == 'i' then
-      for entry in string.gmatch(ARGV[at + 5], '[^\n]+') do pcall('ZREM', p .. entry, ARGV[at + 4]) end
+-- The index loses those that end.
+local function leave_index(p, n, keys, ids)
+  for i = 1, n do
+    if keys[i] then
+      local member = ARGV[ids + 3 * n + i - 1]
+      for entry in string.gmatch(ARGV[ids + 4 * n + i - 1], '[^\n]+') do pcall('ZREM', p .. entry, member) end
     end
   end
 end
 
+local function end_together(group)
+  local p, n, keys, ids = group.p, group.n, group.keys, group.ids
+  if group.in_index then leave_index(p, n, keys, ids) end
+  if group.is_all then
+    leave_active_together(p, ARGV, ids, n, function(i) return place_of(keys[i]) end)
+  else
+    local ended, ended_keys = {}, {}
+    for i = 1, n do
+      if keys[i] then ended[#ended + 1], ended_keys[#ended_keys + 1] = ARGV[ids + i - 1], keys[i] end
+    end
+    keys, n = ended_keys, #ended
+    if n == 0 then return end
+    leave_active_together(p, ended, 1, n, function(i) return place_of(keys[i]) end)
+  end
+  call('DEL', unpack(keys))
+  count_many(p, n)
+end
+
 do
-  local groups, all = sorted_out(), {}
-  for q, group in pairs(groups) do all[q] = ending(group) end
-  -- A key of a wrong type says so before anything is written.
-  for q, group in pairs(groups) do call('LLEN', group.p .. 'active') end
-  if #rest > 0 then
+  local groups, at = {}, 4 + queues
+  for g = 1, tonumber(ARGV[3 + queues]) do
+    local p, n, in_index = ARGV[2 + ARGV[at]], tonumber(ARGV[at + 1]), ARGV[at + 2] == '1'
+    local keys, is_all = ending(p, n, at + 3)
+    groups[g] = { p = p, n = n, keys = keys, ids = at + 3, is_all = is_all, in_index = in_index }
+    -- A key of a wrong type says so before anything is written.
+    call('LLEN', p .. 'active')
+    at = at + 3 + (in_index and 5 or 3) * n
+  end
+  others = at
+  if #rest > 0 or #ARGV >= others then
     for q = 1, queues do
       local p = ARGV[2 + q]
       call('LLEN', p .. 'active')
@@ -84,12 +76,11 @@ do
       call('ZCARD', p .. 'completed')
     end
   end
-  for q, ends in pairs(all) do end_together(groups[q].p, ends) end
-  if #rest == 0 then
+  for _, group in ipairs(groups) do end_together(group) end
+  if #rest == 0 and #ARGV < others then
     write_counts()
     out[#out + 1] = {}
     return out
   end
-  table.sort(rest, function(a, b) return a.nth < b.nth end)
 end
 

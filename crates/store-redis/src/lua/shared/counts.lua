@@ -27,6 +27,11 @@ local function count(p, failed)
   if failed then tally[2] = tally[2] + 1 end
 end
 
+local function count_many(p, processed)
+  local tally = tallies[p]
+  if tally then tally[1] = tally[1] + processed else tallies[p] = { processed, 0 } end
+end
+
 local function add(key, number, lasts)
   local sum = pcall('INCRBY', key, number)
   if type(sum) == 'table' then

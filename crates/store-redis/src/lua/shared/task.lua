@@ -69,6 +69,12 @@ local function lease_of(f)
   if till then return { till = tonumber(till), started = started, place = place } end
 end
 
+-- The end of a lease as it is written. Where there is a follow-up it is a second later than its holder knows, so that whoever
+-- goes by what the holder knows sees that there is more to do.
+local function end_of_lease(f, till)
+  return f.again and till + 1000000 or till
+end
+
 local function lease_text(till, started, place)
   return text(till) .. ' ' .. started .. ' ' .. place
 end
