@@ -5,6 +5,7 @@
 
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
@@ -62,8 +63,22 @@ impl Crew {
     /// A process that enqueues tasks and ends.
     #[must_use]
     pub fn producer(&self, task_type: &str, prefix: &str, count: usize, part: Part) -> Process {
-        let role = Role::Produce { task_type: task_type.to_owned(), prefix: prefix.to_owned(), count, part };
-        self.start(role, &[])
+        self.producer_with((task_type, prefix), count, part, Duration::ZERO, &[])
+    }
+
+    /// A process that enqueues tasks of this type and prefix, due after so long, has these variables in its environment, and
+    /// ends.
+    #[must_use]
+    pub fn producer_with(
+        &self,
+        (task_type, prefix): (&str, &str),
+        count: usize,
+        part: Part,
+        delay: Duration,
+        variables: &[(&str, &str)],
+    ) -> Process {
+        let (task_type, prefix) = (task_type.to_owned(), prefix.to_owned());
+        self.start(Role::Produce { task_type, prefix, count, part, delay }, variables)
     }
 
     fn start(&self, role: Role, variables: &[(&str, &str)]) -> Process {

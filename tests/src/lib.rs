@@ -19,6 +19,7 @@
 //! | `journal` | what was told, and waiting for it |
 //! | `crew` | worker and producer processes, to be stopped and killed |
 //! | `program` | the program `poolwright`, as people run it |
+//! | `wrong_clock` | processes whose host's clock is wrong |
 //! | `plan` | what such a process is told to do, and what it says |
 
 #![allow(clippy::unwrap_used, reason = "this package is nothing but tests, and a test may panic")]
@@ -29,6 +30,7 @@ pub mod place;
 pub mod plan;
 pub mod program;
 pub mod stage;
+pub mod wrong_clock;
 
 use std::time::Duration;
 

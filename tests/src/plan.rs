@@ -1,6 +1,7 @@
 //! What a process of a story is told to do, and what it says.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use poolwright::worker::{Phase, Status};
 use serde::{Deserialize, Serialize};
@@ -40,6 +41,8 @@ pub enum Role {
         count: usize,
         /// That play this part.
         part: Part,
+        /// Due after so long.
+        delay: Duration,
     },
 }
 

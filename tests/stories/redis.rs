@@ -4,6 +4,7 @@
 
 mod bad_handlers;
 mod cancel;
+mod clock;
 mod crash;
 mod demo;
 mod elastic;

@@ -59,6 +59,12 @@ const NEEDS: &[Need] = &[
         probe: || Child::new("openssl", &["version"]),
         cure: Cure::Debian(&["openssl"]),
     },
+    Need {
+        name: "faketime",
+        reason: "tests give processes a host's clock that is wrong",
+        probe: || Child::new("faketime", &["--version"]),
+        cure: Cure::Debian(&["faketime"]),
+    },
 ];
 
 /// What more is tested with, and not brought: tests that need it say that they were skipped.

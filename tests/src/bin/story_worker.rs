@@ -66,12 +66,12 @@ async fn tell(app: &Running) -> Infallible {
 
 /// Enqueues one task after the other.
 async fn produce(plan: &Plan) -> bool {
-    let Role::Produce { task_type, prefix, count, part } = &plan.role else { return false };
+    let Role::Produce { task_type, prefix, count, part, delay } = &plan.role else { return false };
     listen(None);
     let (topology, _) = Topology::load(&plan.config).unwrap();
     let client = Client::connect(&plan.broker, &topology).await.unwrap();
     for at in 0..*count {
-        client.raw(task_type, part.bytes()).id(format!("{prefix}{at}")).send().await.unwrap();
+        client.raw(task_type, part.bytes()).id(format!("{prefix}{at}")).delay(*delay).send().await.unwrap();
         say(&Line::Sent(at as u64 + 1));
     }
     client.broker().close().await.unwrap();
