@@ -32,9 +32,22 @@ pub(crate) struct Args {
     /// 1: each task has a subject of its own.
     #[arg(long, default_value_t = 0)]
     pub(crate) subjects: u32,
+    /// `steady`: tasks a second. Default: 500, 2,000 and 4,000, one after the other.
+    #[arg(long)]
+    pub(crate) rate: Option<u32>,
+    /// `steady` and `idle`: how long.
+    #[arg(long, default_value_t = 15)]
+    pub(crate) seconds: u32,
+    /// `pickup`: who enqueues. Default: the system that is measured.
+    #[arg(long, value_enum)]
+    pub(crate) producer: Option<System>,
     /// Rounds of `compare`; medians count.
     #[arg(long, default_value_t = 5)]
     pub(crate) rounds: usize,
+    /// With `compare`: a measurement during which others used more than 15 % of the machine is made anew up to so
+    /// many times, and the quietest is kept.
+    #[arg(long, default_value_t = 2)]
+    pub(crate) retries: usize,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
@@ -67,12 +80,24 @@ pub(crate) enum Scenario {
     Drain,
     /// The same by bare scripts, or on SQLite by a bare loop.
     DrainBare,
-    /// From enqueue to the start of the handler on an idle system.
+    /// Tasks are sent and run at a rate: from enqueue to the start of the handler.
+    Steady,
+    /// The largest rate that `steady` carries.
+    Peak,
+    /// From enqueue to the start of the handler on an idle system, with random gaps.
     Pickup,
+    /// 50,000 tasks that are due in one second: until all have begun.
+    Due,
+    /// Single tasks that are due, each in a second of its own.
+    DueLone,
+    /// 100 and 12,000 tasks active at once, ending in order and at random: what an end costs Redis.
+    Long,
     /// Draining from a million pending against draining from 50 thousand.
     Backlog,
     /// What an idle worker with six pools costs.
     Idle,
+    /// Bytes of Redis for a pending task.
+    Memory,
     /// Systems side by side in interleaved rounds; prints ratios.
     Compare,
     /// SQLite: 50 callers, one task each call.

@@ -2,31 +2,43 @@
 
 use anyhow::Result;
 
+use crate::args::Args;
 use crate::load::Load;
 use crate::outcome::Outcome;
-use crate::scenario::redis::{drain, enqueue};
+use crate::scenario::redis::{self, Case};
 use crate::server::Server;
 use crate::system::System;
 
 /// More of the machine than this in other hands, and a measurement is made anew.
 const OTHERS_MAX: f64 = 0.15;
 
-/// How often a measurement is made anew before the quietest one is kept.
-const RETRIES: usize = 2;
-
 /// What all measurements share.
 pub(crate) struct Bench {
     /// The server; none: a private one for each measurement.
-    pub(crate) broker: Option<String>,
+    broker: Option<String>,
     /// How many tasks; each scenario has a default of its own.
-    pub(crate) tasks: Option<usize>,
+    tasks: Option<usize>,
+    /// How long what has no end goes on.
+    seconds: u32,
+    /// How often a disturbed measurement is made anew before the quietest one is kept.
+    retries: usize,
 }
 
 impl Bench {
+    /// As the command line says.
+    pub(crate) fn of(args: &Args) -> Self {
+        Self {
+            broker: args.broker.clone(),
+            tasks: args.tasks,
+            seconds: args.seconds.max(1),
+            retries: args.retries,
+        }
+    }
+
     /// Measures; where others used the machine, again, and keeps the quietest of all.
     pub(crate) async fn quiet(&self, load: Load, system: System) -> Result<Outcome> {
         let mut best = self.measure(load, system).await?;
-        for _ in 0..RETRIES {
+        for _ in 0..self.retries {
             if best.others() <= OTHERS_MAX {
                 break;
             }
@@ -41,20 +53,9 @@ impl Bench {
     /// Measures once.
     pub(crate) async fn measure(&self, load: Load, system: System) -> Result<Outcome> {
         let server = Server::start(self.broker.as_deref()).await?;
-        let outcome = self.on(&server, load, system).await?;
+        let (tasks, seconds) = (self.tasks, self.seconds);
+        let outcome = redis::run(Case { server: &server, load, system, tasks, seconds }).await?;
         server.end().await?;
         Ok(outcome)
-    }
-
-    async fn on(&self, server: &Server, load: Load, system: System) -> Result<Outcome> {
-        match load {
-            Load::Enqueue { shape } => {
-                enqueue::run(server, load, system, shape, self.tasks.unwrap_or(50_000)).await
-            }
-            Load::Drain { workers, subjects } => {
-                let tasks = self.tasks.unwrap_or(50_000);
-                drain::run(server, load, system, drain::Drain { tasks, workers, subjects }).await
-            }
-        }
     }
 }

@@ -4,6 +4,8 @@ use std::fmt;
 
 use clap::ValueEnum;
 
+use crate::system::System;
+
 /// How tasks are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, ValueEnum)]
 pub(crate) enum Shape {
@@ -13,6 +15,15 @@ pub(crate) enum Shape {
     Callers,
     /// One caller, 100 tasks at a time.
     Batches,
+}
+
+/// In which order tasks that run at once are finished.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, ValueEnum)]
+pub(crate) enum Order {
+    /// The oldest first.
+    InOrder,
+    /// Any.
+    Random,
 }
 
 /// A scenario with its parameters.
@@ -30,6 +41,40 @@ pub(crate) enum Load {
         /// Each task has a subject of its own.
         subjects: bool,
     },
+    /// The first tasks of a long queue are worked off.
+    Backlog {
+        /// How many are pending.
+        pending: usize,
+        /// Workers.
+        workers: u32,
+    },
+    /// Tasks are sent and run at a rate.
+    Steady {
+        /// Tasks a second.
+        rate: u32,
+    },
+    /// The largest rate that is carried.
+    Peak,
+    /// Tasks are sent one by one to an idle worker.
+    Pickup {
+        /// By whom.
+        producer: System,
+    },
+    /// Many tasks are due at one time.
+    Due,
+    /// Single tasks are due, each in a second of its own.
+    DueLone,
+    /// Many tasks run, and some of them end.
+    Long {
+        /// How many run.
+        active: u32,
+        /// In which order they end.
+        order: Order,
+    },
+    /// Six pools have nothing to do.
+    Idle,
+    /// Tasks are pending.
+    Memory,
 }
 
 impl fmt::Display for Load {
@@ -42,6 +87,16 @@ impl fmt::Display for Load {
             Self::Drain { workers, subjects: true } => {
                 write!(f, "drain, {workers} workers, a subject a task")
             }
+            Self::Backlog { pending, .. } => write!(f, "drain from {pending} pending"),
+            Self::Steady { rate } => write!(f, "steady, {rate} a second"),
+            Self::Peak => write!(f, "most that steady carries"),
+            Self::Pickup { producer } => write!(f, "pick-up, producer {producer}"),
+            Self::Due => write!(f, "due in one second"),
+            Self::DueLone => write!(f, "due alone"),
+            Self::Long { active, order: Order::InOrder } => write!(f, "{active} active, ending in order"),
+            Self::Long { active, order: Order::Random } => write!(f, "{active} active, ending at random"),
+            Self::Idle => write!(f, "idle, six pools"),
+            Self::Memory => write!(f, "memory"),
         }
     }
 }

@@ -4,62 +4,89 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
+use anyhow::Result;
 use serde_json::{Value, json};
 
+use crate::lateness::Lateness;
 use crate::load::Load;
 use crate::system::System;
 
-/// A kind of number; its order is that of a line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Metric {
+macro_rules! metrics {
+    ($($(#[doc = $doc:literal])+ $metric:ident = $key:literal, $name:literal, $unit:literal;)+) => {
+        /// A kind of number; its order is that of a line.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub(crate) enum Metric { $($(#[doc = $doc])+ $metric,)+ }
+
+        impl Metric {
+            /// Its name in JSON.
+            pub(crate) const fn key(self) -> &'static str {
+                match self { $(Self::$metric => $key,)+ }
+            }
+
+            /// What it is called in a table.
+            pub(crate) const fn name(self) -> &'static str {
+                match self { $(Self::$metric => $name,)+ }
+            }
+
+            /// Its unit.
+            pub(crate) const fn unit(self) -> &'static str {
+                match self { $(Self::$metric => $unit,)+ }
+            }
+        }
+    };
+}
+
+metrics! {
     /// Tasks a second.
-    Rate,
+    Rate = "tasks_per_s", "rate", "tasks/s";
+    /// 1 when producer, store and worker all kept the rate, else 0.
+    Carried = "carried", "kept up", "";
+    /// From the second in which all were due until the last one began.
+    AllRun = "all_run_s", "all run", "s";
+    /// Tasks that began before their time.
+    Early = "early", "early", "tasks";
+    /// Half of the tasks began no later than this.
+    P50 = "p50_ms", "p50", "ms";
+    /// 95 % did.
+    P95 = "p95_ms", "p95", "ms";
+    /// 99 % did.
+    P99 = "p99_ms", "p99", "ms";
+    /// All did.
+    Latest = "max_ms", "max", "ms";
     /// Processor time of the process that enqueues, for each task.
-    ProducerTime,
+    ProducerTime = "producer_us_per_task", "producer", "µs/task";
     /// Processor time of the process that works, for each task.
-    WorkerTime,
+    WorkerTime = "worker_us_per_task", "worker", "µs/task";
     /// Processor time of Redis, for each task.
-    StoreTime,
+    StoreTime = "redis_us_per_task", "redis", "µs/task";
+    /// Requests that a worker sends to Redis without having work.
+    Requests = "requests_per_s", "requests", "a second";
+    /// Processor time of a worker without work.
+    WorkerShare = "worker_percent", "worker", "% of a core";
+    /// Processor time of Redis meanwhile.
+    StoreShare = "redis_percent", "redis", "% of a core";
     /// Resident memory of the worker.
-    WorkerMemory,
+    WorkerMemory = "worker_mib", "memory of the worker", "MiB";
+    /// Memory of Redis for each pending task.
+    TaskMemory = "redis_bytes_per_task", "memory of redis", "bytes/task";
 }
 
 impl Metric {
-    /// Its name in JSON.
-    pub(crate) const fn key(self) -> &'static str {
+    /// A number of this kind as people read it.
+    pub(crate) fn amount(self, value: f64) -> String {
         match self {
-            Self::Rate => "tasks_per_s",
-            Self::ProducerTime => "producer_us_per_task",
-            Self::WorkerTime => "worker_us_per_task",
-            Self::StoreTime => "redis_us_per_task",
-            Self::WorkerMemory => "worker_mib",
-        }
-    }
-
-    /// What it is called in a table.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Rate => "rate",
-            Self::ProducerTime => "producer",
-            Self::WorkerTime => "worker",
-            Self::StoreTime => "redis",
-            Self::WorkerMemory => "memory of the worker",
-        }
-    }
-
-    /// Its unit.
-    pub(crate) const fn unit(self) -> &'static str {
-        match self {
-            Self::Rate => "tasks/s",
-            Self::ProducerTime | Self::WorkerTime | Self::StoreTime => "µs/task",
-            Self::WorkerMemory => "MiB",
+            Self::Carried => (if value > 0.0 { "yes" } else { "no" }).to_owned(),
+            Self::Rate | Self::Early | Self::TaskMemory => format!("{value:.0}"),
+            _ if value < 10.0 => format!("{value:.2}"),
+            _ => format!("{value:.1}"),
         }
     }
 
     fn show(self, value: f64) -> String {
+        let amount = self.amount(value);
         match self {
-            Self::Rate => format!("{value:>8.0} {}", self.unit()),
-            _ => format!("{} {value:.1} {}", self.name(), self.unit()),
+            Self::Rate => format!("{amount:>7} {}", self.unit()),
+            _ => format!("{} {amount} {}", self.name(), self.unit()).trim_end().to_owned(),
         }
     }
 }
@@ -98,6 +125,22 @@ impl Outcome {
     pub(crate) fn each(self, metric: Metric, spent: Duration, tasks: usize) -> Self {
         let micros = spent.as_secs_f64() * 1e6 / count(tasks);
         self.with(metric, micros)
+    }
+
+    /// Adds how late tasks began.
+    pub(crate) fn late(self, late: &Lateness) -> Result<Self> {
+        let [p50, p95, p99, max] = late.ms()?;
+        Ok(self
+            .with(Metric::P50, p50)
+            .with(Metric::P95, p95)
+            .with(Metric::P99, p99)
+            .with(Metric::Latest, max))
+    }
+
+    /// Adds a share of a core.
+    #[must_use]
+    pub(crate) fn share(self, metric: Metric, spent: Duration, wall: Duration) -> Self {
+        self.with(metric, 100.0 * spent.as_secs_f64() / wall.as_secs_f64())
     }
 
     /// Adds an amount of memory.

@@ -16,6 +16,7 @@ pub(crate) struct Server {
     /// Keeps a private server alive.
     private: Option<RedisServer>,
     url: String,
+    address: Address,
     control: Mutex<Connection>,
 }
 
@@ -25,7 +26,8 @@ impl Server {
         let Some(broker) = broker else {
             let server = RedisServer::start().await?;
             let control = Mutex::new(server.connect().await?);
-            return Ok(Self { url: server.url(), private: Some(server), control });
+            let address = Address::Unix(server.socket());
+            return Ok(Self { url: server.url(), address, private: Some(server), control });
         };
         let server = Self::join(broker).await?;
         let keys = server.number(&["DBSIZE"]).await?;
@@ -52,7 +54,7 @@ impl Server {
         };
         let mut control = connect(&address).await?;
         control.command(&["SELECT", &db.to_string()]).await?;
-        Ok(Self { private: None, url, control: Mutex::new(control) })
+        Ok(Self { private: None, url, address, control: Mutex::new(control) })
     }
 
     /// Its URL, in a form that asynq reads as well.
@@ -97,12 +99,32 @@ impl Server {
         })
     }
 
+    /// How many requests clients send in this time: what `MONITOR` shows that no script did.
+    pub(crate) async fn requests(&self, during: Duration) -> Result<usize> {
+        let mut monitor = connect(&self.address).await?;
+        monitor.command(&["MONITOR"]).await?;
+        let mut count = 0;
+        let counting = async {
+            loop {
+                let line = monitor.next().await?;
+                let (who, _) = line.text().and_then(|text| text.split_once(']')).unwrap_or_default();
+                count += usize::from(!who.ends_with(" lua"));
+            }
+        };
+        match tokio::time::timeout(during, counting).await {
+            Ok(ended) => ended,
+            Err(_) => Ok(count),
+        }
+    }
+
+    /// Forgets all tasks.
+    pub(crate) async fn empty(&self) -> Result<()> {
+        self.command(&["FLUSHDB"]).await.map(drop)
+    }
+
     /// Lets a private server go and empties one that was named.
     pub(crate) async fn end(self) -> Result<()> {
-        if self.private.is_none() {
-            self.command(&["FLUSHDB"]).await?;
-        }
-        Ok(())
+        if self.private.is_none() { self.empty().await } else { Ok(()) }
     }
 }
 

@@ -4,7 +4,6 @@ package main
 
 import (
 	"sync"
-	"time"
 
 	"github.com/hibiken/asynq"
 )
@@ -15,81 +14,58 @@ const (
 )
 
 func enqueue(o options) error {
-	client := asynq.NewClient(o.redis)
-	defer client.Close()
-	if err := client.Ping(); err != nil {
-		return err
-	}
-	if err := ready(); err != nil {
-		return err
-	}
-	began := time.Now()
-	var err error
-	switch o.shape {
-	case "callers":
-		err = together(client, callers, o.tasks)
-	case "batches":
-		err = batches(client, o.tasks)
-	default:
-		err = together(client, 1, o.tasks)
-	}
-	if err != nil {
-		return err
-	}
-	done(time.Since(began))
-	untilEnd()
-	return nil
+	return producing(o, func(client *asynq.Client) error {
+		bytes := payload()
+		one := func(int) error { return send(client, bytes) }
+		switch o.shape {
+		case "callers":
+			return shared(callers, o.tasks, one)
+		case "batches":
+			return batches(o.tasks, one)
+		default:
+			return shared(1, o.tasks, one)
+		}
+	})
 }
 
-func send(client *asynq.Client, bytes []byte) error {
-	_, err := client.Enqueue(asynq.NewTask(taskType, bytes), asynq.Queue(queueName))
+func send(client *asynq.Client, bytes []byte, opts ...asynq.Option) error {
+	_, err := client.Enqueue(asynq.NewTask(taskType, bytes), append(opts, asynq.Queue(queueName))...)
 	return err
 }
 
-// together has so many goroutines send the tasks, one at a time each.
-func together(client *asynq.Client, goroutines, tasks int) error {
-	errs := make(chan error, goroutines)
+// shared has so many goroutines do the work, one after the other each.
+func shared(goroutines, tasks int, work func(number int) error) error {
+	errs := make([]error, goroutines)
+	var all sync.WaitGroup
 	for caller := range goroutines {
+		all.Add(1)
 		go func() {
-			bytes := payload()
-			for number := caller; number < tasks; number += goroutines {
-				if err := send(client, bytes); err != nil {
-					errs <- err
-					return
-				}
+			defer all.Done()
+			for number := caller; number < tasks && errs[caller] == nil; number += goroutines {
+				errs[caller] = work(number)
 			}
-			errs <- nil
 		}()
 	}
-	var first error
-	for range goroutines {
-		if err := <-errs; err != nil {
-			first = err
-		}
-	}
-	return first
+	all.Wait()
+	return firstOf(errs)
 }
 
 // batches does what a program can that has a hundred tasks at hand: asynq 0.26 has no call for many tasks, so a
 // hundred calls are made at once and awaited together.
-func batches(client *asynq.Client, tasks int) error {
-	bytes := payload()
-	for sent := 0; sent < tasks; sent += batch {
-		size := min(batch, tasks-sent)
-		errs := make([]error, size)
-		var all sync.WaitGroup
-		for i := range size {
-			all.Add(1)
-			go func() {
-				defer all.Done()
-				errs[i] = send(client, bytes)
-			}()
+func batches(tasks int, work func(number int) error) error {
+	for first := 0; first < tasks; first += batch {
+		size := min(batch, tasks-first)
+		if err := shared(size, size, work); err != nil {
+			return err
 		}
-		all.Wait()
-		for _, err := range errs {
-			if err != nil {
-				return err
-			}
+	}
+	return nil
+}
+
+func firstOf(errs []error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
 		}
 	}
 	return nil

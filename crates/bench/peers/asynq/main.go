@@ -27,11 +27,20 @@ type options struct {
 	workers  int
 	shape    string
 	subjects int
+	rate     int
+	at       int64
+	apart    int64
+	late     string
+	order    string
 }
 
 var parts = map[string]func(options) error{
-	"enqueue": enqueue,
-	"work":    work,
+	"enqueue":  enqueue,
+	"pace":     pace,
+	"schedule": schedule,
+	"work":     work,
+	"hold":     hold,
+	"idle":     idle,
 }
 
 func main() {
@@ -56,6 +65,11 @@ func parse(args []string) (options, error) {
 	flags.IntVar(&o.workers, "workers", 0, "tasks at once")
 	flags.StringVar(&o.shape, "shape", "", "one, callers or batches")
 	flags.IntVar(&o.subjects, "subjects", 0, "asynq has none; 0")
+	flags.IntVar(&o.rate, "rate", 0, "tasks a second; 0: random gaps")
+	flags.Int64Var(&o.at, "at", 0, "when the first task is due, in seconds since 1970")
+	flags.Int64Var(&o.apart, "apart", 0, "seconds from one due task to the next")
+	flags.StringVar(&o.late, "late", "", "where to write how late each task began")
+	flags.StringVar(&o.order, "order", "", "in-order or random")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -67,15 +81,6 @@ func parse(args []string) (options, error) {
 func fail(err error) {
 	fmt.Fprintln(os.Stderr, "asynq:", err)
 	os.Exit(1)
-}
-
-// payload is 100 bytes.
-func payload() []byte {
-	bytes := make([]byte, 100)
-	for i := range bytes {
-		bytes[i] = 'x'
-	}
-	return bytes
 }
 
 var input = bufio.NewScanner(os.Stdin)

@@ -10,7 +10,7 @@ import (
 	"github.com/hibiken/asynq"
 )
 
-// server is asynq's with its defaults but for the queue, the concurrency and the log.
+// server is asynq's with its defaults but for the queues, the concurrency and the log.
 func server(o options, queues map[string]int, concurrency int) *asynq.Server {
 	return asynq.NewServer(o.redis, asynq.Config{
 		Concurrency: concurrency,
@@ -20,11 +20,17 @@ func server(o options, queues map[string]int, concurrency int) *asynq.Server {
 }
 
 func work(o options) error {
+	var late lateness
+	if o.late != "" {
+		late = newLateness(o.tasks)
+	}
 	var handled atomic.Int64
 	last := make(chan struct{})
-	goal := int64(o.tasks)
-	handler := asynq.HandlerFunc(func(context.Context, *asynq.Task) error {
-		if handled.Add(1) == goal {
+	handler := asynq.HandlerFunc(func(_ context.Context, task *asynq.Task) error {
+		if late != nil {
+			late.note(task.Payload())
+		}
+		if handled.Add(1) == int64(o.tasks) {
 			close(last)
 		}
 		return nil
@@ -37,8 +43,15 @@ func work(o options) error {
 	if err := srv.Start(handler); err != nil {
 		return err
 	}
+	say("started")
 	<-last
-	done(time.Since(began))
+	took := time.Since(began)
+	if late != nil {
+		if err := late.write(o.late); err != nil {
+			return err
+		}
+	}
+	done(took)
 	untilEnd()
 	srv.Shutdown()
 	return nil

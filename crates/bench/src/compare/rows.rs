@@ -4,7 +4,7 @@ use super::Measured;
 use super::bar::Bar::{self, AtLeast, AtMost};
 use super::ratio::Spread;
 use crate::args::Scenario;
-use crate::load::{Load, Shape};
+use crate::load::{Load, Order, Shape};
 use crate::outcome::Metric;
 use crate::system::System::{self, Asynq, Bare, Ours};
 
@@ -61,6 +61,12 @@ fn beside(scenario: Scenario, load: Load, metric: Metric, other: System, bars: B
     Row { scenario, title, metric, of: (load, Ours), over: Some((load, other)), must: bars.0, goal: bars.1 }
 }
 
+/// A row of a number of ours that counts by itself.
+fn alone(scenario: Scenario, load: Load, metric: Metric, bars: Bars) -> Row {
+    let title = format!("{load}: {}", metric.name());
+    Row { scenario, title, metric, of: (load, Ours), over: None, must: bars.0, goal: bars.1 }
+}
+
 type Bars = (Option<Bar>, Option<Bar>);
 
 const fn at_least(must: f64, goal: f64) -> Bars {
@@ -73,7 +79,7 @@ const fn at_most(must: f64, goal: f64) -> Bars {
 
 /// All of them.
 pub(crate) fn all() -> Vec<Row> {
-    [drain(), enqueue()].concat()
+    [drain(), enqueue(), steady(), pickup(), due(), long(), idle(), backlog(), memory()].concat()
 }
 
 fn drain() -> Vec<Row> {
@@ -105,4 +111,70 @@ fn enqueue() -> Vec<Row> {
         row(Shape::Batches, Asynq, at_least(1.8, 2.2)),
         row(Shape::Batches, Bare, (None, None)),
     ]
+}
+
+fn steady() -> Vec<Row> {
+    let of = |rate| beside(Scenario::Steady, Load::Steady { rate }, Metric::P99, Asynq, at_most(0.33, 0.1));
+    let peak = beside(Scenario::Peak, Load::Peak, Metric::Rate, Asynq, at_least(3.0, 4.0));
+    vec![of(500), of(2_000), of(4_000), peak]
+}
+
+fn pickup() -> Vec<Row> {
+    let of = |producer, metric, bars| alone(Scenario::Pickup, Load::Pickup { producer }, metric, bars);
+    let both = |producer| {
+        [of(producer, Metric::P50, at_most(2.0, 1.0)), of(producer, Metric::P99, at_most(10.0, 4.0))]
+    };
+    let asynq = beside(Scenario::Pickup, Load::Pickup { producer: Asynq }, Metric::P50, Asynq, (None, None));
+    [both(Ours).to_vec(), both(Asynq).to_vec(), vec![asynq]].concat()
+}
+
+fn due() -> Vec<Row> {
+    vec![
+        beside(Scenario::Due, Load::Due, Metric::AllRun, Asynq, at_most(0.3, 0.15)),
+        alone(Scenario::Due, Load::Due, Metric::Early, at_most(0.0, 0.0)),
+        alone(Scenario::DueLone, Load::DueLone, Metric::P99, at_most(100.0, 20.0)),
+        beside(Scenario::DueLone, Load::DueLone, Metric::P99, Asynq, (None, None)),
+    ]
+}
+
+fn long() -> Vec<Row> {
+    let load = |active, order| Load::Long { active, order };
+    let many = |order, bars| beside(Scenario::Long, load(12_000, order), Metric::StoreTime, Asynq, bars);
+    let flat = Row {
+        title: "12000 active, ending in order, against 100: redis".to_owned(),
+        over: Some((load(100, Order::InOrder), Ours)),
+        ..many(Order::InOrder, at_most(1.3, 1.1))
+    };
+    let asynqs = Row { title: "the same, asynq".to_owned(), ..flat.clone() };
+    let asynqs = Row {
+        of: (load(12_000, Order::InOrder), Asynq),
+        over: Some((load(100, Order::InOrder), Asynq)),
+        must: None,
+        goal: None,
+        ..asynqs
+    };
+    vec![flat, asynqs, many(Order::InOrder, (None, None)), many(Order::Random, at_most(0.4, 0.2))]
+}
+
+fn idle() -> Vec<Row> {
+    let of = |metric, bars| alone(Scenario::Idle, Load::Idle, metric, bars);
+    vec![
+        of(Metric::Requests, at_most(6.0, 3.0)),
+        of(Metric::WorkerShare, at_most(0.5, 0.5)),
+        of(Metric::WorkerMemory, at_most(20.0, 20.0)),
+        beside(Scenario::Idle, Load::Idle, Metric::Requests, Asynq, (None, None)),
+    ]
+}
+
+fn backlog() -> Vec<Row> {
+    let load = |pending| Load::Backlog { pending, workers: 50 };
+    vec![Row {
+        title: "drain from 1,000,000 pending against 50,000".to_owned(),
+        over: Some((load(50_000), Ours)),
+        ..beside(Scenario::Backlog, load(1_000_000), Metric::Rate, Ours, at_least(0.9, 1.0))
+    }]
+}
+
+fn memory() -> Vec<Row> {
+    vec![beside(Scenario::Memory, Load::Memory, Metric::TaskMemory, Asynq, at_most(1.0, 1.0))]
 }

@@ -8,7 +8,6 @@ use super::Measured;
 use super::bar::Bar;
 use super::ratio::Spread;
 use super::rows::{Row, Sample};
-use crate::outcome::Metric;
 
 /// A row with what was measured.
 pub(crate) struct Line<'r> {
@@ -60,7 +59,7 @@ impl<'r> Line<'r> {
         if self.medians.len() < 2 {
             return String::new();
         }
-        let of = |at: usize| amount(self.row.metric, self.medians[at].1);
+        let of = |at: usize| self.row.metric.amount(self.medians[at].1);
         let other = self.medians[1].0.1;
         format!("{} / {} {} ({other})", of(0), of(1), self.row.metric.unit())
     }
@@ -69,10 +68,6 @@ impl<'r> Line<'r> {
 /// `≥ 4 ×: holds`.
 fn judged(bar: Option<Bar>, figure: &Spread) -> String {
     bar.map(|bar| format!("{bar}: {}", bar.judge(figure))).unwrap_or_default()
-}
-
-fn amount(metric: Metric, value: f64) -> String {
-    if metric == Metric::Rate { format!("{value:.0}") } else { format!("{value:.1}") }
 }
 
 impl fmt::Display for Line<'_> {

@@ -4,40 +4,42 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 
-use super::enqueue;
-use crate::load::Load;
+use super::{Case, enqueue};
 use crate::meter::Meter;
 use crate::outcome::{Metric, Outcome};
 use crate::part::QUEUE;
 use crate::processor;
-use crate::server::Server;
-use crate::system::System;
+use crate::server::{Progress, Server};
 
-/// How long the results of the last handlers may take to reach the store.
-const LOOKS_MAX: usize = 500;
+/// How often, and how many times, the store is asked whether the last results have reached it.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
+const LOOKS_MAX: usize = 500;
 
-/// What is drained by whom.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Drain {
-    pub(crate) tasks: usize,
-    pub(crate) workers: u32,
-    pub(crate) subjects: bool,
+/// Fills a queue and empties it.
+pub(crate) async fn whole(case: Case<'_>, workers: u32, subjects: bool) -> Result<Outcome> {
+    let tasks = case.tasks(50_000);
+    enqueue::fill(case.server, case.system, tasks, subjects).await?;
+    run(case, tasks, workers, |seen| seen.processed == tasks as u64 && seen.active == 0).await
 }
 
-/// Fills the queue and empties it.
-pub(crate) async fn run(server: &Server, load: Load, system: System, drain: Drain) -> Result<Outcome> {
-    let Drain { tasks, workers, subjects } = drain;
-    enqueue::fill(server, system, tasks, subjects).await?;
+/// Fills a queue with so many and works off the first 50,000.
+pub(crate) async fn part(case: Case<'_>, pending: usize, workers: u32) -> Result<Outcome> {
+    let tasks = case.tasks(50_000);
+    enqueue::fill(case.server, case.system, pending.max(tasks), false).await?;
+    run(case, tasks, workers, |seen| seen.processed >= tasks as u64).await
+}
+
+async fn run(case: Case<'_>, tasks: usize, workers: u32, all: impl Fn(&Progress) -> bool) -> Result<Outcome> {
     let args = [("workers", workers.to_string()), ("tasks", tasks.to_string())];
-    let mut worker = system.start("work", server, &args).await?;
-    let meter = Meter::start(server, &[worker.pid()]).await?;
+    let mut worker = case.system.start("work", case.server, &args).await?;
+    let meter = Meter::start(case.server, &[worker.pid()]).await?;
     let took = worker.run().await?;
     let spent = meter.stop().await?;
     let resident = processor::resident(worker.pid())?;
-    settled(server, tasks).await?;
+    until(case.server, all).await?;
     worker.end().await?;
-    Ok(Outcome::new(load, system, spent.others)
+    Ok(case
+        .outcome(spent.others)
         .rate(tasks, took)
         .each(Metric::WorkerTime, spent.processes[0], tasks)
         .each(Metric::StoreTime, spent.store, tasks)
@@ -45,14 +47,14 @@ pub(crate) async fn run(server: &Server, load: Load, system: System, drain: Drai
 }
 
 /// Waits until all that was handled is settled and counted; else something was lost on the way.
-async fn settled(server: &Server, tasks: usize) -> Result<()> {
+pub(crate) async fn until(server: &Server, holds: impl Fn(&Progress) -> bool) -> Result<()> {
     let mut seen = server.progress(QUEUE).await?;
     for _ in 0..LOOKS_MAX {
-        if seen.processed == tasks as u64 && seen.active == 0 {
+        if holds(&seen) {
             return Ok(());
         }
         tokio::time::sleep(LOOK_EVERY).await;
         seen = server.progress(QUEUE).await?;
     }
-    bail!("{tasks} tasks were handled, and the store says {seen:?}")
+    bail!("handlers have run, and their tasks have not ended: {seen:?}")
 }

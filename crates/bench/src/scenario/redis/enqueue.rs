@@ -2,21 +2,18 @@
 
 use anyhow::{Result, ensure};
 
-use crate::load::{Load, Shape};
+use super::Case;
+use crate::load::Shape;
 use crate::meter::Meter;
 use crate::outcome::{Metric, Outcome};
 use crate::part::QUEUE;
 use crate::server::Server;
 use crate::system::System;
 
-/// So many tasks in this shape.
-pub(crate) async fn run(
-    server: &Server,
-    load: Load,
-    system: System,
-    shape: Shape,
-    tasks: usize,
-) -> Result<Outcome> {
+/// Tasks in this shape.
+pub(crate) async fn run(case: Case<'_>, shape: Shape) -> Result<Outcome> {
+    let Case { server, system, .. } = case;
+    let tasks = case.tasks(50_000);
     let args = [("tasks", tasks.to_string()), ("shape", word(shape).to_owned())];
     let mut producer = system.start("enqueue", server, &args).await?;
     let meter = Meter::start(server, &[producer.pid()]).await?;
@@ -25,7 +22,8 @@ pub(crate) async fn run(
     producer.end().await?;
     let pending = server.progress(QUEUE).await?.pending;
     ensure!(pending == tasks as u64, "{system} enqueued {tasks} tasks, and {pending} are there");
-    Ok(Outcome::new(load, system, spent.others)
+    Ok(case
+        .outcome(spent.others)
         .rate(tasks, took)
         .each(Metric::ProducerTime, spent.processes[0], tasks)
         .each(Metric::StoreTime, spent.store, tasks))

@@ -2,23 +2,32 @@
 
 use std::sync::Arc;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 
 use super::figure::Figure;
 use super::world::World;
 use super::{drain, enqueue, idle, isolation, pickup};
 use crate::args::Args;
+use crate::compare::bar::Bar;
+use crate::compare::ratio::Spread;
 
-/// A ratio over the rounds: median, least and largest.
-fn ratio(name: &str, over: &[f64], under: &[f64]) -> Figure {
-    let mut ratios: Vec<f64> = over.iter().zip(under).map(|(over, under)| over / under).collect();
-    ratios.sort_by(f64::total_cmp);
-    let (least, most) = (ratios[0], ratios[ratios.len() - 1]);
-    Figure::share(format!("{name} [{least:.2}-{most:.2}]"), median(&ratios), "×")
+/// What a share of the bare loop's rate must be, and should be.
+const MUST: Bar = Bar::AtLeast(0.6);
+const GOAL: Bar = Bar::AtLeast(0.8);
+
+/// A ratio of medians over the rounds, with the least and the largest.
+fn ratio(name: &str, over: &[f64], under: &[f64]) -> Result<(Figure, Spread)> {
+    let spread = Spread::of_ratio(over, under).context("there are no rounds")?;
+    let title = format!("{name} [{:.2}-{:.2}]", spread.least, spread.most);
+    Ok((Figure::share(title, spread.median, "×"), spread))
 }
 
-fn median(sorted: &[f64]) -> f64 {
-    sorted[sorted.len() / 2]
+/// The same, held against the bars.
+fn judged(name: &str, over: &[f64], under: &[f64]) -> Result<Figure> {
+    let (mut figure, spread) = ratio(name, over, under)?;
+    figure.name =
+        format!("{} must {MUST}: {}, goal {GOAL}: {}", figure.name, MUST.judge(&spread), GOAL.judge(&spread));
+    Ok(figure)
 }
 
 /// Runs everything.
@@ -57,10 +66,10 @@ pub(crate) async fn rates(world: &Arc<World>, args: &Args) -> Result<Vec<Figure>
         }
         figures = measured.to_vec();
     }
-    figures.push(ratio("enqueue in batches / bare", &ours[0], &bare[0]));
-    figures.push(ratio("single by 50 callers / batches", &ours[1], &ours[0]));
+    figures.push(judged("enqueue in batches / bare", &ours[0], &bare[0])?);
+    figures.push(ratio("single by 50 callers / batches", &ours[1], &ours[0])?.0);
     // With two calls under way a call carries half of the workers' tasks at most: that is the same batch size.
-    figures.push(ratio("drain / bare, batches of half the workers", &ours[2], &bare[2]));
-    figures.push(ratio("drain / bare, batches of all the workers", &ours[2], &bare[1]));
+    figures.push(judged("drain / bare, batches of half the workers", &ours[2], &bare[2])?);
+    figures.push(ratio("drain / bare, batches of all the workers", &ours[2], &bare[1])?.0);
     Ok(figures)
 }
