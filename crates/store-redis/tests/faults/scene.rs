@@ -23,9 +23,6 @@ pub(crate) const STATES: [State; 6] =
 /// In how many places a call is cut each way, at most.
 const CUTS_EACH_WAY: u64 = 24;
 
-/// Longer than any answer takes; cut connections tell at once.
-const PATIENCE: Duration = Duration::from_secs(20);
-
 pub(crate) struct Scene {
     pub(crate) server: RedisServer,
     pub(crate) proxy: Proxy,

@@ -88,6 +88,16 @@ async fn open(servers: &Servers, clock: &ManualClock, chance: &Chance) -> Arc<Re
     RedisStore::open_with_clock(options, Arc::new(clock.clone()), chance.clone()).await.unwrap()
 }
 
+/// Whatever a test did, what it leaves behind is sound.
+impl Drop for RedisHarness {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            let runtime = tokio::runtime::Handle::current();
+            tokio::task::block_in_place(|| runtime.block_on(self.servers.assert_sound()));
+        }
+    }
+}
+
 impl Harness for RedisHarness {
     fn broker(&self) -> Arc<dyn Broker> {
         self.store()

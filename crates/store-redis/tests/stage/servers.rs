@@ -8,6 +8,11 @@ use std::sync::Arc;
 use poolwright_testbed::{RedisCluster, RedisSentinels, RedisServer, Reply};
 use tokio::sync::{Mutex, MutexGuard, OnceCell};
 
+use super::keyspace::Keyspace;
+
+/// Looking at more keys than this would cost a test more than all that it does.
+const KEYS_MAX: i64 = 10_000;
+
 static TURN: Mutex<()> = Mutex::const_new(());
 static CLUSTER: OnceCell<Arc<RedisCluster>> = OnceCell::const_new();
 static SENTINELS: OnceCell<Arc<RedisSentinels>> = OnceCell::const_new();
@@ -81,6 +86,19 @@ impl Servers {
         }
         keys.sort_unstable();
         keys
+    }
+
+    /// Panics unless everything on them is sound. Where there is very much, a test is about that and looks by itself.
+    pub(crate) async fn assert_sound(&self) {
+        let servers = self.primaries().await;
+        for server in &servers {
+            if server.command(&["DBSIZE"]).await.unwrap().integer().is_none_or(|keys| keys > KEYS_MAX) {
+                return;
+            }
+        }
+        let keyspace = Keyspace::of_all(&servers).await;
+        let faults = keyspace.faults();
+        assert!(faults.is_empty(), "at the end: {faults:#?}\n{keyspace:#?}");
     }
 
     async fn flush(&self) {
