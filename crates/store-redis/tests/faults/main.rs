@@ -28,10 +28,15 @@ use poolwright_broker::{Error, Inspect};
 use poolwright_conformance::builders::queues;
 use poolwright_store_redis::{RedisOptions, RedisStore};
 
+/// Longer than any answer takes.
+const PATIENCE: Duration = Duration::from_secs(20);
+
 /// The options of a store that is cut off again and again, so it does not wait long before it connects anew.
 fn eager(url: &str) -> RedisOptions {
     let mut options = RedisOptions::from_url(url).unwrap();
     (options.backoff_min, options.backoff_max) = (Duration::from_millis(1), Duration::from_millis(4));
+    // Thousands of tasks at once on a busy machine take their time; what is cut tells at once.
+    (options.read_timeout, options.write_timeout) = (PATIENCE, PATIENCE);
     options
 }
 
