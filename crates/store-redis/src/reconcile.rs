@@ -1,5 +1,7 @@
-//! Mending what other programs or an earlier fault left behind: lists by a script, and a walk over the keys of a queue for what
+//! Mending what other programs or an earlier fault left behind: lists by a script, and an unhurried walk over all keys for what
 //! belongs to nothing.
+
+use std::time::{Duration, Instant};
 
 use poolwright_broker::{Error, Reconciled};
 use poolwright_core::QueueName;
@@ -14,48 +16,66 @@ use crate::script::{RECONCILE, TIDY};
 const LEASE_SECS: u32 = 30;
 
 /// Keys looked at in one step of the walk.
-const STEP: u32 = 1_000;
+const STEP: u32 = 500;
 
 /// Keys that one script looks at: a server does nothing else meanwhile.
-const KEYS_MAX: usize = 200;
+const KEYS_MAX: usize = 50;
+
+/// How many times as long as a step took the walk rests after it: the server has other work.
+const REST: u32 = 9;
+
+/// The longest rest.
+const REST_MAX: Duration = Duration::from_millis(200);
 
 impl RedisStore {
     pub(crate) async fn reconcile_all(&self, queues: Vec<QueueName>) -> Result<Reconciled, Error> {
         let mut mended = Reconciled::default();
-        for queue in queues {
-            self.forget_recorded(&queue);
-            let keys = Keys::of(&queue);
+        for queue in &queues {
+            self.forget_recorded(queue);
+            let keys = Keys::of(queue);
             let mut call = self.call(&RECONCILE);
             call.key(keys.pending()).arg(keys.prefix().to_owned()).number(LEASE_SECS);
             mended.leaseless += self.run(call, Kind::Write).await?.count()?;
-            self.walk(&keys, &mut mended).await?;
+        }
+        let keys: Vec<Keys> = queues.iter().map(Keys::of).collect();
+        if self.link.is_cluster() {
+            for keys in keys {
+                let pattern = format!("{}*:*", escape_glob(keys.prefix()));
+                self.walk(&pattern, &[keys], &mut mended).await?;
+            }
+        } else if !keys.is_empty() {
+            self.walk("asynq:{*}:*:*", &keys, &mut mended).await?;
         }
         Ok(mended)
     }
 
-    async fn walk(&self, keys: &Keys, mended: &mut Reconciled) -> Result<(), Error> {
-        let pattern = format!("{}*:*", escape_glob(keys.prefix()));
+    /// Looks at all keys of these queues, which lie on one node.
+    async fn walk(&self, pattern: &str, queues: &[Keys], mended: &mut Reconciled) -> Result<(), Error> {
         let mut cursor = b"0".to_vec();
         loop {
+            let began = Instant::now();
             let mut scan = redis::cmd("SCAN");
-            scan.arg(&cursor[..]).arg("MATCH").arg(&pattern).arg("COUNT").arg(STEP);
-            let answer = self.link.call(Some(keys.pending().as_bytes()), scan, Kind::Write).await?;
+            scan.arg(&cursor[..]).arg("MATCH").arg(pattern).arg("COUNT").arg(STEP);
+            let answer = self.link.call(Some(queues[0].pending().as_bytes()), scan, Kind::Write).await?;
             let (next, found) = page_of(answer)?;
-            let mine: Vec<String> = found.into_iter().filter(|key| keys.is_beside_a_task(key)).collect();
-            for some in mine.chunks(KEYS_MAX) {
-                self.tidy(keys, some, mended).await?;
+            for keys in queues {
+                let mine: Vec<&String> = found.iter().filter(|key| keys.is_beside_a_task(key)).collect();
+                for some in mine.chunks(KEYS_MAX) {
+                    self.tidy(keys, some, mended).await?;
+                }
             }
             if next == b"0" {
                 return Ok(());
             }
             cursor = next;
+            tokio::time::sleep((began.elapsed() * REST).min(REST_MAX)).await;
         }
     }
 
-    async fn tidy(&self, keys: &Keys, found: &[String], mended: &mut Reconciled) -> Result<(), Error> {
+    async fn tidy(&self, keys: &Keys, found: &[&String], mended: &mut Reconciled) -> Result<(), Error> {
         let mut call = self.call(&TIDY);
         for key in found {
-            call.key(key.clone());
+            call.key((*key).clone());
         }
         call.arg(keys.prefix().to_owned());
         let mut parts = self.run(call, Kind::Write).await?;

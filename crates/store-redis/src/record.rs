@@ -25,9 +25,6 @@ use crate::notes::{self, Notes};
 use crate::reply::Parts;
 use crate::wire::{self, TaskMessage, Wire};
 
-/// How much longer a lease is written than its holder knows where there is a follow-up.
-const FOLLOW_UP: Duration = Duration::from_secs(1);
-
 /// A task as a script shows it, not understood yet.
 pub(crate) struct Shown {
     pub(crate) id: String,
@@ -171,9 +168,8 @@ impl Shown {
             State::Pending => task.pending_since = self.pending_since(),
             State::Scheduled | State::Retry => task.due = score,
             State::Active => {
-                let own = self.text("lease").and_then(lease).filter(|(until, _)| self.agrees_up(*until));
-                let told = |until: Timestamp| if task.runs_again { until - FOLLOW_UP } else { until };
-                task.lease_until = own.map(|(until, _)| told(until)).or(score);
+                let own = self.text("lease").and_then(lease).filter(|(until, _)| self.is_lease_until(*until));
+                task.lease_until = own.map(|(until, _)| until).or(score);
                 task.started_at = own.map(|(_, started)| started);
             }
             State::Archived => {}
@@ -190,6 +186,12 @@ impl Shown {
     fn agrees_up(&self, time: Timestamp) -> bool {
         // A task that was just claimed has no score to compare with.
         self.score.is_none_or(|score| score == score_of(time))
+    }
+
+    /// The score is that of a lease until then: a second later where there is a follow-up.
+    fn is_lease_until(&self, until: Timestamp) -> bool {
+        let later = i64::from(self.get("again").is_some());
+        self.score.is_none_or(|score| score == score_of(until) + later)
     }
 
     fn pending_since(&self) -> Option<Timestamp> {

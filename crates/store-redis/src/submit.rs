@@ -167,6 +167,7 @@ fn outcome(key: &TaskKey, answer: &mut Parts) -> Result<Result<Enqueued, Error>,
         "coalesced" => taken(How::Coalesced),
         "again" => taken(How::RunsAgain),
         "id" => Ok(Err(Error::DuplicateId { key: key.clone(), state: state(&word)? })),
+        "wrong" => Ok(Err(Error::Corrupt { what: format!("the key of task {key} holds no task: {who}") })),
         "lock" => {
             let id = TaskId::new(who)
                 .map_err(|error| Error::Corrupt { what: format!("a lock's holder: {error}") })?;

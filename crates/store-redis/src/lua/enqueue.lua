@@ -7,7 +7,8 @@
 --           else than a plain new task that waits, or its id comes for the second time: then follow when, time, lock, lasts, on_conflict ('reject',
 --           'replace_finished', 'run_again'), bare
 -- Returns   the time; for each task 1 when it was stored and is pending, or { what, state, who }: 'stored', 'replaced',
---           'coalesced', 'again', or refused for its 'id' or its 'lock', which `who` holds; numbers of the queues that got
+--           'coalesced', 'again', or refused for its 'id' or its 'lock', which `who` holds, or
+--           because the key of its hash is 'wrong', as `who` says; numbers of the queues that got
 --           something to wait for
 -- Protects  a refused task leaves no trace: id first, then lock, then the first write. A lock is taken with its task or not
 --           at all (asynq takes it first and leaves it behind when the id is taken).
@@ -25,20 +26,20 @@ local function meet(f)
   return 'waiting'
 end
 
--- The lease of a task gets its follow-up.
+-- The lease of a task tells of its follow-up.
 local function announce(p, id, f)
   local lease = not f.again and our_lease(p, id, f)
   if not lease then return end
-  local till = end_of_lease({ again = true }, lease.till)
-  call('HSET', p .. 't:' .. id, 'lease', lease_text(till, lease.started, lease.place))
-  call('ZADD', p .. 'lease', second(till), id)
+  call('ZADD', p .. 'lease', score_of_lease({ again = true }, lease.till), id)
 end
 
 local function enqueue(p, t, on_conflict)
   local key = p .. 't:' .. t.id
   local f, met = nil, 'nothing'
   if call('EXISTS', key) == 1 then
-    f = load(key)
+    local wrong
+    f, wrong = load(key)
+    if wrong then return { 'wrong', '', wrong } end
     met = meet(f)
     if f and met == 'nothing' then call('DEL', key) end
   end

@@ -13,14 +13,13 @@ for i = 3 + 2 * queues, #ARGV, 3 do
   local till = now + tonumber(ARGV[2 + queues + ARGV[i]])
   local key = p .. 't:' .. id
   local got = pcall('HMGET', key, 'state', 'token', 'lease', 'cancel', 'again')
-  local f = { state = got[1], token = got[2], lease = got[3] }
+  local f = { state = got[1], token = got[2], lease = got[3], again = got[5] }
   local held = f.token == ARGV[i + 2] and our_lease(p, id, f)
   if held then
-    till = end_of_lease({ again = got[5] }, till)
     -- First what takes no memory: when that is full a script that has written may go on, and a lease must not be lost for it.
     call('ZREM', p .. 'lease', id)
     call('HSET', key, 'lease', lease_text(till, held.started, held.place))
-    call('ZADD', p .. 'lease', second(till), id)
+    call('ZADD', p .. 'lease', score_of_lease(f, till), id)
     out[#out + 1] = got[4] and 'cancelled' or 'kept'
   else
     out[#out + 1] = 'lost'

@@ -44,10 +44,49 @@ local function reclaim(p)
   end
 end
 
+-- Whether a scheduled task has what such tasks have, and nothing else: then it is only moved. Go's has no time of its own.
+local function is_plain(key)
+  local fields = pcall('HLEN', key)
+  if fields ~= 2 and fields ~= 3 then return false end
+  if call('HSTRLEN', key, 'msg') == 0 or call('HGET', key, 'state') ~= 'scheduled' then return false end
+  if fields == 2 then return true, true end
+  return call('HEXISTS', key, 'enqueued_at') == 1, false
+end
+
+-- Moves the first due ones together where all of them are plain and no retry is due; whether there may be more.
+local STEP = 500
+local function move_together(p)
+  local _, retry_due = first(p .. 'retry')
+  if retry_due and retry_due <= now_s then return false end
+  local ids = call('ZRANGEBYSCORE', p .. 'scheduled', '-inf', now_s, 'LIMIT', 0, math.min(STEP, left))
+  if #ids < 2 then return false end
+  local keys, untimed = {}, {}
+  for i, id in ipairs(ids) do
+    local plain
+    keys[i] = p .. 't:' .. id
+    plain, untimed[i] = is_plain(keys[i])
+    if not plain then return false end
+  end
+  call('ZREM', p .. 'scheduled', unpack(ids))
+  call('LPUSH', p .. 'pending', unpack(ids))
+  local since = nanos(now)
+  for i, key in ipairs(keys) do
+    if untimed[i] then
+      call('HSET', key, 'state', 'pending', 'pending_since', since, 'enqueued_at', now_text)
+    else
+      call('HSET', key, 'state', 'pending', 'pending_since', since)
+    end
+  end
+  woken[p] = true
+  left, moved = left - #ids, moved + #ids
+  return #ids == STEP
+end
+
 for i = 3, #ARGV do
   local p = ARGV[i]
   reclaim(p)
   call('LLEN', p .. 'pending')
+  while left > 0 and move_together(p) do end
   while true do
     local id, due = first(p .. 'scheduled')
     local other, other_due = first(p .. 'retry')

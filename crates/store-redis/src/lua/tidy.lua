@@ -27,7 +27,9 @@ end
 
 local SETS = { scheduled = true, retry = true, archived = true, completed = true }
 local function tidy_hash(key)
-  local id = sub(key, #p + 3)
+  local id, state = sub(key, #p + 3), pcall('HGET', key, 'state')
+  -- Most of them.
+  if (state == 'pending' or state == 'active') and call('HSTRLEN', key, 'msg') > 0 then return end
   local f = load(key)
   if not f or not f.msg then
     -- A result that was written too late: a ghost that blocks its id.

@@ -18,6 +18,9 @@ use servers::Servers;
 pub(crate) mod keyspace;
 pub(crate) mod servers;
 
+/// Longer than any answer takes.
+const PATIENCE: Duration = Duration::from_secs(20);
+
 /// Servers, the store on them, and the clock that rules.
 ///
 /// The clock begins years ahead of the server's, so nothing that has an expiry goes by itself; what time would have taken goes
@@ -84,7 +87,9 @@ impl RedisHarness {
 }
 
 async fn open(servers: &Servers, clock: &ManualClock, chance: &Chance) -> Arc<RedisStore> {
-    let options = RedisOptions::from_url(&servers.url()).unwrap();
+    let mut options = RedisOptions::from_url(&servers.url()).unwrap();
+    // No case loses an answer, and thousands of tasks at once on a busy machine take their time.
+    (options.read_timeout, options.write_timeout) = (PATIENCE, PATIENCE);
     RedisStore::open_with_clock(options, Arc::new(clock.clone()), chance.clone()).await.unwrap()
 }
 

@@ -46,7 +46,8 @@ async fn sweep(site: &Site) -> Result<(), Error> {
 
 async fn reconciliations(site: &Site) {
     loop {
-        match site.call(site.broker.reconcile(site.queues.clone())).await {
+        // Without a limit: it takes as long as there are tasks, in steps that have limits of their own.
+        match site.broker.reconcile(site.queues.clone()).await {
             Ok(mended) if mended == poolwright_broker::Reconciled::default() => {}
             Ok(mended) => tracing::warn!(
                 index_entries = mended.index_entries,

@@ -5,7 +5,7 @@ local queues = tonumber(ARGV[2])
 local out, rest, others = { now_text }, {}, 4 + queues
 
 -- The score of its lease tells whether anything has happened to a task: a Go worker that takes it over changes it, an extension of
--- which the holder does not know, and a follow-up, which makes it a second longer.
+-- which the holder does not know, and a follow-up, which makes it a second later.
 local function ending(p, n, ids)
   local tasks, keys, is_all = p .. 't:', {}, true
   local scores = call('ZMSCORE', p .. 'lease', unpack(ARGV, ids, ids + n - 1))

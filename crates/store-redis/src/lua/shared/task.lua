@@ -69,10 +69,10 @@ local function lease_of(f)
   if till then return { till = tonumber(till), started = started, place = place } end
 end
 
--- The end of a lease as it is written. Where there is a follow-up it is a second later than its holder knows, so that whoever
--- goes by what the holder knows sees that there is more to do.
-local function end_of_lease(f, till)
-  return f.again and till + 1000000 or till
+-- The score of a lease. Where there is a follow-up it is a second later than its holder knows, so that whoever goes by what the
+-- holder knows sees that there is more to do.
+local function score_of_lease(f, till)
+  return second(till) + (f.again and 1 or 0)
 end
 
 local function lease_text(till, started, place)
@@ -84,7 +84,7 @@ local function our_lease(p, id, f)
   local lease = f.state == 'active' and lease_of(f)
   if not lease then return nil end
   local score = call('ZSCORE', p .. 'lease', id)
-  if score and tonumber(score) ~= second(lease.till) then return nil end
+  if score and tonumber(score) ~= score_of_lease(f, lease.till) then return nil end
   return lease
 end
 
