@@ -132,8 +132,11 @@ fn told(cx: &Context) -> String {
 /// and equal failures should read alike.
 fn overtime(cx: &Context) -> String {
     let task = cx.task();
+    let limit = task.started_at.filter(|_| !task.timeout.is_zero()).map(|started| started + task.timeout);
     match task.deadline {
-        Some(deadline) if cx.runs_until() == Some(deadline) => format!("its deadline {deadline} had passed"),
+        Some(deadline) if limit.is_none_or(|limit| deadline <= limit) => {
+            format!("its deadline {deadline} had passed")
+        }
         _ if task.timeout.is_zero() => "its time was over".to_owned(),
         _ => format!("its timeout of {:?} was over", task.timeout),
     }

@@ -12,6 +12,7 @@ pub(crate) mod stage;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use poolwright_broker::Held;
@@ -54,7 +55,7 @@ struct Live {
 #[inline]
 pub(crate) fn context(site: &Site, pool: usize, task: TaskRecord, now: Timestamp) -> Context {
     let limit = (!task.timeout.is_zero()).then(|| now + task.timeout);
-    let runs_until = match (limit, task.deadline) {
+    let runs_until = match (limit, task.deadline.map(|deadline| on_clock(now, site.broker.now(), deadline))) {
         (Some(limit), Some(deadline)) => Some(limit.min(deadline)),
         (limit, deadline) => limit.or(deadline),
     };
@@ -66,6 +67,22 @@ pub(crate) fn context(site: &Site, pool: usize, task: TaskRecord, now: Timestamp
         common: Arc::clone(&site.common),
         task,
     })
+}
+
+/// A difference of clocks that is no more than the way to the store and back.
+const SAME_TIME: Duration = Duration::from_secs(1);
+
+/// A time of the store's clock on ours, which shows `ours` while that one shows `theirs`: a deadline has passed when the store says
+/// so, whatever a host's clock shows.
+fn on_clock(ours: Timestamp, theirs: Timestamp, at: Timestamp) -> Timestamp {
+    let (ahead, behind) = (ours.since(theirs), theirs.since(ours));
+    if ahead > SAME_TIME {
+        at + ahead
+    } else if behind > SAME_TIME {
+        at - behind
+    } else {
+        at
+    }
 }
 
 impl Attempt {
@@ -294,4 +311,17 @@ async fn run(mut ending: Ending) {
     };
     let outcome = AssertUnwindSafe(chain).catch_unwind().await;
     ending.report(outcome.unwrap_or_else(|panic| Outcome::panicked(&*panic)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deadline_is_the_stores_whatever_the_hosts_clock_shows() {
+        let at = Timestamp::from_secs;
+        assert_eq!(on_clock(at(1_060), at(1_000), at(1_030)), at(1_090), "a host that is a minute ahead");
+        assert_eq!(on_clock(at(940), at(1_000), at(1_030)), at(970), "a minute behind");
+        assert_eq!(on_clock(at(1_000), at(1_001), at(1_030)), at(1_030), "the same time");
+    }
 }
