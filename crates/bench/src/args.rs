@@ -26,7 +26,7 @@ pub(crate) struct Args {
     /// How many tasks; each scenario has a default of its own.
     #[arg(long)]
     pub(crate) tasks: Option<usize>,
-    /// Workers of the pool that drains.
+    /// Workers of the pool; `compare` drains with 10 and 50.
     #[arg(long, default_value_t = 50)]
     pub(crate) workers: u32,
     /// 1: each task has a subject of its own.

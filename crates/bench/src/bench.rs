@@ -18,6 +18,8 @@ pub(crate) struct Bench {
     broker: Option<String>,
     /// How many tasks; each scenario has a default of its own.
     tasks: Option<usize>,
+    /// Workers of scenarios that do not name a number of their own.
+    workers: u32,
     /// How long what has no end goes on.
     seconds: u32,
     /// How often a disturbed measurement is made anew before the quietest one is kept.
@@ -30,6 +32,7 @@ impl Bench {
         Self {
             broker: args.broker.clone(),
             tasks: args.tasks,
+            workers: args.workers,
             seconds: args.seconds.max(1),
             retries: args.retries,
         }
@@ -53,8 +56,8 @@ impl Bench {
     /// Measures once.
     pub(crate) async fn measure(&self, load: Load, system: System) -> Result<Outcome> {
         let server = Server::start(self.broker.as_deref()).await?;
-        let (tasks, seconds) = (self.tasks, self.seconds);
-        let outcome = redis::run(Case { server: &server, load, system, tasks, seconds }).await?;
+        let Self { tasks, workers, seconds, .. } = *self;
+        let outcome = redis::run(Case { server: &server, load, system, tasks, workers, seconds }).await?;
         server.end().await?;
         Ok(outcome)
     }

@@ -59,8 +59,10 @@ metrics! {
     WorkerTime = "worker_us_per_task", "worker", "µs/task";
     /// Processor time of Redis, for each task.
     StoreTime = "redis_us_per_task", "redis", "µs/task";
-    /// Requests that a worker sends to Redis without having work.
+    /// Commands that a worker sends to Redis without having work; those inside scripts are not counted.
     Requests = "requests_per_s", "requests", "a second";
+    /// Times that Redis reads from a worker's connections meanwhile: commands that arrive together are one.
+    Reads = "reads_per_s", "reads", "a second";
     /// Processor time of a worker without work.
     WorkerShare = "worker_percent", "worker", "% of a core";
     /// Processor time of Redis meanwhile.

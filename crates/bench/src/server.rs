@@ -89,6 +89,13 @@ impl Server {
         used.context("INFO tells no memory")
     }
 
+    /// How often it has read from its clients.
+    pub(crate) async fn reads(&self) -> Result<u64> {
+        let info = self.command(&["INFO", "stats"]).await?;
+        let reads = info.line("total_reads_processed").and_then(|text| text.trim().parse().ok());
+        reads.context("INFO tells no number of reads")
+    }
+
     /// What is waiting or running in a queue, and what has been processed.
     pub(crate) async fn progress(&self, queue: &str) -> Result<Progress> {
         let key = |end: &str| format!("asynq:{{{queue}}}:{end}");

@@ -160,6 +160,7 @@ fn idle() -> Vec<Row> {
     let of = |metric, bars| alone(Scenario::Idle, Load::Idle, metric, bars);
     vec![
         of(Metric::Requests, at_most(6.0, 3.0)),
+        of(Metric::Reads, (None, None)),
         of(Metric::WorkerShare, at_most(0.5, 0.5)),
         of(Metric::WorkerMemory, at_most(20.0, 20.0)),
         beside(Scenario::Idle, Load::Idle, Metric::Requests, Asynq, (None, None)),

@@ -27,6 +27,8 @@ pub(crate) struct Case<'s> {
     pub(crate) system: System,
     /// How many tasks; each scenario has a default of its own.
     pub(crate) tasks: Option<usize>,
+    /// Workers of scenarios that do not name a number of their own.
+    pub(crate) workers: u32,
     /// How long what has no end goes on.
     pub(crate) seconds: u32,
 }

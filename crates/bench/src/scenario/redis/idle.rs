@@ -20,14 +20,19 @@ pub(crate) async fn run(case: Case<'_>) -> Result<Outcome> {
     worker.hear("started").await?;
     tokio::time::sleep(SETTLED).await;
     let meter = Meter::start(case.server, &[worker.pid()]).await?;
+    let before = case.server.reads().await?;
     tokio::time::sleep(watched).await;
+    // The second question is one of them.
+    let reads = case.server.reads().await?.saturating_sub(before + 1);
     let spent = meter.stop().await?;
-    let requests = count(case.server.requests(watched).await?) / watched.as_secs_f64();
+    let requests = case.server.requests(watched).await?;
+    let a_second = |number| count(number) / watched.as_secs_f64();
     let resident = processor::resident(worker.pid())?;
     worker.end().await?;
     Ok(case
         .outcome(spent.others)
-        .with(Metric::Requests, requests)
+        .with(Metric::Requests, a_second(requests))
+        .with(Metric::Reads, a_second(usize::try_from(reads)?))
         .share(Metric::WorkerShare, spent.processes[0], spent.wall)
         .share(Metric::StoreShare, spent.store, spent.wall)
         .memory(Metric::WorkerMemory, resident))

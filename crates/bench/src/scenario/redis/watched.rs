@@ -13,9 +13,6 @@ use crate::lateness::Lateness;
 /// After this a worker that has just started is idle.
 const SETTLED: Duration = Duration::from_secs(2);
 
-/// Workers of these scenarios.
-const WORKERS: u32 = 50;
-
 /// A running worker, and where it writes.
 pub(crate) struct Watched {
     child: Child,
@@ -29,7 +26,7 @@ impl Watched {
         let dir = TempDir::new()?;
         let file = dir.path().join("late");
         let args = [
-            ("workers", WORKERS.to_string()),
+            ("workers", case.workers.to_string()),
             ("tasks", tasks.to_string()),
             ("late", file.display().to_string()),
         ];
