@@ -18,7 +18,10 @@ use crate::shared::lease_of;
 use crate::store::Batch;
 use crate::submit::micros;
 
-pub(crate) type Outcomes = Vec<Result<Settled, Error>>;
+/// The most settlements of one script: a server does nothing else meanwhile.
+const SETTLE_MAX: usize = 512;
+
+type Outcomes = Vec<Result<Settled, Error>>;
 
 impl Dispatch for RedisStore {
     fn claim(&self, request: ClaimRequest) -> Reply<'_, ClaimReply> {
@@ -59,24 +62,25 @@ impl Dispatch for RedisStore {
     fn settle(&self, settlements: Vec<(Held, Settlement)>) -> Reply<'_, Outcomes> {
         Box::pin(async move {
             let mut outcomes: Vec<Option<_>> = settlements.iter().map(|_| None).collect();
-            let batches = self.batches(settlements.into_iter().map(|one| (one.0.key.queue.clone(), one)));
-            let calls = batches.into_iter().map(|batch| async {
-                let settling = self.settling(batch);
-                let parts = self.run(settling.call(self), Kind::Write).await?;
-                Ok::<_, Error>((settling, parts))
-            });
-            for done in join_all(calls).await {
-                let (settling, parts) = done?;
-                self.settled(settling, parts, &mut outcomes)?;
+            let mut left = settlements.into_iter().enumerate();
+            loop {
+                let some: Vec<_> = left.by_ref().take(SETTLE_MAX).collect();
+                if some.is_empty() {
+                    return Ok(whole(outcomes));
+                }
+                self.settle_some(some, &mut outcomes).await?;
             }
-            Ok(whole(outcomes))
         })
     }
 
     fn exchange(&self, settlements: Vec<(Held, Settlement)>, claim: ClaimRequest) -> Reply<'_, Exchanged> {
         Box::pin(async move {
-            let claims =
-                if self.link.is_cluster() || settlements.is_empty() { None } else { self.plan(&claim) };
+            let claims = if self.link.is_cluster() || settlements.is_empty() || settlements.len() > SETTLE_MAX
+            {
+                None
+            } else {
+                self.plan(&claim)
+            };
             let Some(mut plan) = claims else {
                 let outcomes = self.settle(settlements).await?;
                 return Ok(Exchanged { outcomes, claimed: self.claim(claim).await });
@@ -108,6 +112,30 @@ fn whole<T>(outcomes: Vec<Option<T>>) -> Vec<T> {
 }
 
 impl RedisStore {
+    /// Settles those of one call; each comes with its place among the outcomes.
+    async fn settle_some(
+        &self,
+        some: Vec<(usize, (Held, Settlement))>,
+        outcomes: &mut [Option<Result<Settled, Error>>],
+    ) -> Result<(), Error> {
+        let places: Vec<usize> = some.iter().map(|(place, _)| *place).collect();
+        let batches = self.batches(some.into_iter().map(|(_, one)| (one.0.key.queue.clone(), one)));
+        let calls = batches.into_iter().map(|batch| async {
+            let settling = self.settling(batch);
+            let parts = self.run(settling.call(self), Kind::Write).await?;
+            Ok::<_, Error>((settling, parts))
+        });
+        let mut settled: Vec<Option<_>> = places.iter().map(|_| None).collect();
+        for done in join_all(calls).await {
+            let (settling, parts) = done?;
+            self.settled(settling, parts, &mut settled)?;
+        }
+        for (place, outcome) in places.into_iter().zip(settled) {
+            outcomes[place] = outcome;
+        }
+        Ok(())
+    }
+
     /// How long a lease lasts on each queue of a batch.
     fn with_leases(&self, batch: Batch<Held>, lease: Duration) -> (Batch<Held>, Vec<Duration>) {
         let shared = self.shared.among(&batch.queues);

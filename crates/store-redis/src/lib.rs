@@ -23,6 +23,7 @@ mod dispatch;
 mod durable;
 mod error;
 mod feed;
+mod gather;
 pub mod groups;
 mod held;
 mod inspect;

@@ -46,7 +46,7 @@ macro_rules! scripts {
 
 scripts! {
     /// Stores tasks.
-    ENQUEUE = "enqueue" text!("shared/base" "quick/enqueue" "shared/counts" "shared/active" "shared/message" "shared/task" "shared/store" "enqueue");
+    ENQUEUE = "enqueue" text!("quick/enqueue_one" "shared/base" "quick/enqueue" "shared/counts" "shared/active" "shared/message" "shared/task" "shared/store" "enqueue");
     /// Hands out tasks.
     CLAIM = "claim" text!("shared/base" "quick/claim" "shared/counts" "shared/active" "shared/message" "shared/task" "shared/store" "claim");
     /// Makes leases last.

@@ -14,6 +14,7 @@ use redis::Value;
 use crate::bells::Bells;
 use crate::durable::Durable;
 use crate::error::Error as OpenError;
+use crate::gather::Gather;
 use crate::held::HeldTasks;
 use crate::keys::{Keys, QUEUES};
 use crate::link::{CallError, Kind, Link};
@@ -39,6 +40,7 @@ pub struct RedisStore {
     pub(crate) recorded_until: Mutex<HashMap<QueueName, String>>,
     registered: Mutex<HashMap<QueueName, Instant>>,
     durable: Option<Durable>,
+    pub(crate) gather: Gather,
     /// Queues on which Go servers work, too.
     pub(crate) shared: SharedQueues,
 }
@@ -108,6 +110,7 @@ impl RedisStore {
             recorded_until: Mutex::default(),
             registered: Mutex::default(),
             shared: SharedQueues::default(),
+            gather: Gather::default(),
         });
         store.load_scripts().await?;
         Ok(store)

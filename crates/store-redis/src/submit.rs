@@ -28,7 +28,7 @@ impl Submit for RedisStore {
             let mut outcomes = Vec::with_capacity(tasks.len());
             let mut left = VecDeque::from(tasks);
             while !left.is_empty() {
-                outcomes.extend(self.enqueue_some(portion(&mut left)).await?);
+                outcomes.extend(self.enqueue_together(portion(&mut left)).await?);
             }
             Ok(outcomes)
         })
@@ -49,13 +49,18 @@ fn portion(left: &mut VecDeque<NewTask>) -> Vec<NewTask> {
 }
 
 impl RedisStore {
-    async fn enqueue_some(&self, tasks: Vec<NewTask>) -> Result<Vec<Result<Enqueued, Error>>, Error> {
+    /// One call for these tasks; `resent` when one for them was perhaps done.
+    pub(crate) async fn enqueue_some(
+        &self,
+        tasks: Vec<NewTask>,
+        resent: bool,
+    ) -> Result<Vec<Result<Enqueued, Error>>, Error> {
         let mut outcomes: Vec<Option<Result<Enqueued, Error>>> = tasks.iter().map(|_| None).collect();
         let batches = self.batches(tasks.into_iter().map(|task| (task.key.queue.clone(), task)));
         for batch in &batches {
             self.register(&batch.queues).await?;
         }
-        for (batch, mut parts) in self.send_tasks(batches).await? {
+        for (batch, mut parts) in self.send_tasks(batches, resent).await? {
             for (at, _, task) in &batch.items {
                 outcomes[*at] = Some(outcome(&task.key, &mut parts)?);
             }
@@ -65,9 +70,13 @@ impl RedisStore {
     }
 
     /// Sends them, and once more where no answer came: then those of which the very same message is there were stored by the first.
-    async fn send_tasks(&self, batches: Vec<Batch<NewTask>>) -> Result<Vec<(Batch<NewTask>, Parts)>, Error> {
+    async fn send_tasks(
+        &self,
+        batches: Vec<Batch<NewTask>>,
+        resent: bool,
+    ) -> Result<Vec<(Batch<NewTask>, Parts)>, Error> {
         let again = batches.clone();
-        match self.run_all(batches, Kind::Write, |batch| self.enqueue_call(batch, false)).await {
+        match self.run_all(batches, Kind::Write, |batch| self.enqueue_call(batch, resent)).await {
             Err(error) if error.is_retryable() => {
                 tracing::debug!(%error, "an enqueue got no answer and is sent again");
                 self.run_all(again, Kind::Write, |batch| self.enqueue_call(batch, true)).await
