@@ -40,7 +40,11 @@ impl Enqueue {
         orders.ready().await?;
         let began = Instant::now();
         match self.shape {
-            Shape::One => self.singles(&client, 0..self.tasks).await?,
+            // A task of the runtime, as the callers in a server are.
+            Shape::One => {
+                let (part, client, tasks) = (self.clone(), client.clone(), self.tasks);
+                tokio::spawn(async move { part.singles(&client, 0..tasks).await }).await??;
+            }
             Shape::Callers => self.callers(&client).await?,
             Shape::Batches => self.batches(&client).await?,
         }

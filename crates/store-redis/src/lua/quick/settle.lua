@@ -30,8 +30,12 @@ end
 local function leave_index(p, n, keys, ids)
   for i = 1, n do
     if keys[i] then
-      local member = ARGV[ids + 3 * n + i - 1]
-      for entry in string.gmatch(ARGV[ids + 4 * n + i - 1], '[^\n]+') do pcall('ZREM', p .. entry, member) end
+      local member, entries = ARGV[ids + 3 * n + i - 1], ARGV[ids + 4 * n + i - 1]
+      if find(entries, '\n', 1, true) then
+        for entry in string.gmatch(entries, '[^\n]+') do pcall('ZREM', p .. entry, member) end
+      else
+        pcall('ZREM', p .. entries, member)
+      end
     end
   end
 end
