@@ -1,5 +1,6 @@
 //! Ids that are taken, odd ids and names, what goes together and what does not.
 
+use futures_util::future::join_all;
 use poolwright_broker::{Error, Find, How, Inspect, Submit};
 use poolwright_conformance::Harness;
 use poolwright_conformance::builders::{key, queue, task, tasks};
@@ -179,4 +180,37 @@ async fn queues_of_every_name_are_registered_and_served() {
     let mut registered = s.other.queues().await.unwrap();
     registered.sort_unstable();
     assert_eq!(registered, of.map(queue));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn callers_whose_tasks_travel_together_are_each_answered_for_their_own() {
+    let s = Scene::new().await;
+    // Each has tasks of its own, and one that all of them want.
+    let mine = |caller: usize| {
+        let mut batch = tasks(names(&format!("c{caller}-"), caller % 4));
+        batch.push(task("wanted").payload(format!("{caller}")).build());
+        batch.push(task(&format!("s{caller}")).subject("doc", "1").build());
+        batch
+    };
+    let outcomes = join_all((0..60).map(|caller| s.store.enqueue(mine(caller)))).await;
+    let mut winners = 0;
+    for (caller, outcomes) in outcomes.into_iter().enumerate() {
+        let outcomes = outcomes.unwrap();
+        let batch = mine(caller);
+        assert_eq!(outcomes.len(), batch.len());
+        for (outcome, task) in outcomes.into_iter().zip(batch) {
+            match outcome {
+                Ok(stored) => {
+                    assert_eq!(stored.key, task.key);
+                    winners += usize::from(task.key.id.as_str() == "wanted");
+                }
+                Err(error) => {
+                    let wanted = Error::DuplicateId { key: key("q", "wanted"), state: State::Pending };
+                    assert_eq!((task.key.id.as_str(), error), ("wanted", wanted));
+                }
+            }
+        }
+    }
+    assert_eq!((winners, s.stats().await.pending), (1, 60 + 90 + 1));
+    assert!(s.calls("evalsha").await < 60, "they travel together");
 }
