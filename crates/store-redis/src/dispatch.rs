@@ -49,7 +49,7 @@ impl Dispatch for RedisStore {
                             Extension::Cancelled(until)
                         }
                         _ => {
-                            self.held.remove(&held.key);
+                            self.held.remove(held);
                             Extension::Lost
                         }
                     };
@@ -90,10 +90,22 @@ impl Dispatch for RedisStore {
                 self.batches(settlements.into_iter().map(|one| (one.0.key.queue.clone(), one))).remove(0);
             let settling = self.settling(batch);
             let (first, second) = (settling.call(self), plan.call(self));
-            let [settled, claimed] = self.run_both(first, second, Kind::Write).await?;
-            self.settled(settling, settled, &mut outcomes)?;
-            let claimed = self.claimed(&claim, plan, claimed).await;
-            Ok(Exchanged { outcomes: whole(outcomes), claimed })
+            match self.run_both(first, second, Kind::Write).await? {
+                [Err(error), Err(_)] => Err(error),
+                // The claim was done all the same: its tasks must not be left to nobody.
+                [Err(error), Ok(parts)] => {
+                    let outcomes = outcomes.iter().map(|_| Err(error.clone())).collect();
+                    Ok(Exchanged { outcomes, claimed: self.claimed(&claim, plan, parts).await })
+                }
+                [Ok(settled), claimed] => {
+                    self.settled(settling, settled, &mut outcomes)?;
+                    let claimed = match claimed {
+                        Ok(parts) => self.claimed(&claim, plan, parts).await,
+                        Err(error) => Err(error),
+                    };
+                    Ok(Exchanged { outcomes: whole(outcomes), claimed })
+                }
+            }
         })
     }
 

@@ -11,7 +11,7 @@
 //! before: what the lost call has stored is known by its message.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use poolwright_broker::{Enqueued, Error};
 use poolwright_core::NewTask;
@@ -25,15 +25,15 @@ const LANES: usize = 2;
 /// The most tasks that travel together.
 const TOGETHER_MAX: usize = 200;
 
-/// The most bytes of payloads that travel with others.
-const BYTES_MAX: usize = 64 << 10;
+/// The most bytes of payloads that travel together.
+const BYTES_MAX: usize = 256 << 10;
 
 /// What became of tasks, each in its place; or of the call.
 type Outcomes = Result<Vec<Result<Enqueued, Error>>, Error>;
 
 /// Who is under way, and who waits.
 #[derive(Default)]
-pub(crate) struct Gather(Mutex<State>);
+pub(crate) struct Gather(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
@@ -50,74 +50,94 @@ struct Waiting {
 enum Word {
     /// Its tasks have travelled with others.
     Done(Outcomes),
-    /// It is its turn, with these.
-    Lead(Vec<Waiting>),
+    /// Its lane is this, and these go along.
+    Lead(Lane, Vec<Waiting>),
+    /// A call with its tasks was refused, which another's tasks may be the reason of: now each for itself.
+    Alone,
 }
 
 impl Gather {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// A lane; or, when none is free, the tasks wait.
-    fn enter(&self, tasks: &[NewTask]) -> Option<oneshot::Receiver<Word>> {
-        let mut state = self.lock();
+    /// A lane, or a place in the line of those who wait for one.
+    fn enter(&self, tasks: &[NewTask]) -> Result<Lane, oneshot::Receiver<Word>> {
+        let mut state = lock(&self.0);
         if state.under_way < LANES {
             state.under_way += 1;
-            return None;
+            return Ok(Lane(Some(Arc::clone(&self.0))));
         }
         let (tell, told) = oneshot::channel();
         state.waiting.push_back(Waiting { tasks: tasks.to_vec(), tell });
-        Some(told)
+        Err(told)
     }
 }
 
-/// A lane, given on when it is dropped.
-struct Lane<'g>(&'g Gather);
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
-impl Drop for Lane<'_> {
-    fn drop(&mut self) {
-        let mut state = self.0.lock();
-        while let Some(first) = state.waiting.pop_front() {
-            let mut count = first.tasks.len();
-            let mut along = Vec::new();
-            while let Some(next) = state.waiting.front() {
-                count += next.tasks.len();
-                if count > TOGETHER_MAX {
-                    break;
-                }
-                along.extend(state.waiting.pop_front().filter(|next| !next.tell.is_closed()));
+impl State {
+    /// The first that waits, and those that go along with it.
+    fn next(&mut self) -> Option<(Waiting, Vec<Waiting>)> {
+        let first = self.waiting.pop_front()?;
+        let (mut count, mut bytes) = (first.tasks.len(), payloads(&first.tasks));
+        let mut along = Vec::new();
+        while let Some(next) = self.waiting.front() {
+            count += next.tasks.len();
+            bytes += payloads(&next.tasks);
+            if count > TOGETHER_MAX || bytes > BYTES_MAX {
+                break;
             }
-            match first.tell.send(Word::Lead(along)) {
-                Ok(()) => return,
-                // It has gone away; the others go on waiting.
-                Err(Word::Lead(along)) => {
-                    along.into_iter().rev().for_each(|one| state.waiting.push_front(one))
+            along.extend(self.waiting.pop_front());
+        }
+        Some((first, along))
+    }
+}
+
+/// A lane, given on when it is dropped, by whomever.
+struct Lane(Option<Arc<Mutex<State>>>);
+
+impl Drop for Lane {
+    fn drop(&mut self) {
+        let Some(state) = self.0.take() else { return };
+        loop {
+            let mut inside = lock(&state);
+            let Some((first, along)) = inside.next() else {
+                inside.under_way -= 1;
+                return;
+            };
+            drop(inside);
+            match first.tell.send(Word::Lead(Self(Some(Arc::clone(&state))), along)) {
+                Err(Word::Lead(mut lane, along)) => {
+                    // It has gone away; the others go on waiting.
+                    lane.0 = None;
+                    let mut inside = lock(&state);
+                    along.into_iter().rev().for_each(|one| inside.waiting.push_front(one));
                 }
-                Err(Word::Done(_)) => {}
+                _ => return,
             }
         }
-        state.under_way -= 1;
     }
+}
+
+fn payloads(tasks: &[NewTask]) -> usize {
+    tasks.iter().map(|task| task.payload.len()).sum()
 }
 
 impl RedisStore {
     /// Enqueues tasks of one caller, which fit into one call, perhaps together with those of others.
     pub(crate) async fn enqueue_together(&self, tasks: Vec<NewTask>) -> Outcomes {
-        if tasks.iter().map(|task| task.payload.len()).sum::<usize>() > BYTES_MAX
-            || tasks.len() > TOGETHER_MAX
-        {
+        if payloads(&tasks) > BYTES_MAX || tasks.len() > TOGETHER_MAX {
             return self.enqueue_some(tasks, false).await;
         }
-        let along = match self.gather.enter(&tasks) {
-            None => Vec::new(),
-            Some(told) => match told.await {
+        let (_lane, along) = match self.gather.enter(&tasks) {
+            Ok(lane) => (lane, Vec::new()),
+            Err(told) => match told.await {
                 Ok(Word::Done(outcomes)) => return outcomes,
-                Ok(Word::Lead(along)) => along,
+                Ok(Word::Lead(lane, along)) => (lane, along),
+                Ok(Word::Alone) => return self.enqueue_some(tasks, false).await,
+                // Whoever took them along has gone away, perhaps in the middle of its call.
                 Err(_) => return self.enqueue_some(tasks, true).await,
             },
         };
-        let _lane = Lane(&self.gather);
         self.lead(tasks, along).await
     }
 
@@ -147,10 +167,9 @@ impl RedisStore {
                 }
                 Err(error)
             }
-            // One of them was refused, which must not hit the others: now each for itself.
             Err(_) => {
-                drop(along);
-                self.enqueue_some(tasks, true).await
+                along.into_iter().for_each(|one| drop(one.tell.send(Word::Alone)));
+                self.enqueue_some(tasks, false).await
             }
         }
     }

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use poolwright_core::{QueueName, TaskId, TaskKey, TaskRecord, Timestamp};
+use poolwright_broker::Held;
+use poolwright_core::{QueueName, TaskId, TaskKey, TaskRecord, Timestamp, Token};
 
 use crate::notes;
 
@@ -22,6 +23,8 @@ pub(crate) struct Running {
     pub(crate) leaves_more: bool,
     /// Its lease, as far as it is known here.
     pub(crate) lease_until: Timestamp,
+    /// The proof of its attempt.
+    pub(crate) token: Option<Token>,
     /// How many were claimed here before it.
     pub(crate) nth: u64,
 }
@@ -50,6 +53,7 @@ impl HeldTasks {
             entries,
             leaves_more: task.unique.is_some() || task.runs_again,
             lease_until: task.lease_until.unwrap_or(started),
+            token: task.token,
             nth: self.claimed.fetch_add(1, Ordering::Relaxed),
         };
         let mut tasks = self.tasks();
@@ -65,13 +69,13 @@ impl HeldTasks {
         queues.filter(|(queue, _)| *queue == key.queue).for_each(|(_, task)| task.lease_until = lease_until);
     }
 
-    /// A task was settled, or is lost.
-    pub(crate) fn remove(&self, key: &TaskKey) {
+    /// An attempt was settled, or is lost; a later one of the same task stays.
+    pub(crate) fn remove(&self, held: &Held) {
         let mut tasks = self.tasks();
-        if let Some(queues) = tasks.get_mut(&key.id) {
-            queues.retain(|(queue, _)| *queue != key.queue);
+        if let Some(queues) = tasks.get_mut(&held.key.id) {
+            queues.retain(|(queue, task)| *queue != held.key.queue || task.token != Some(held.token));
             if queues.is_empty() {
-                tasks.remove(&key.id);
+                tasks.remove(&held.key.id);
             }
         }
     }

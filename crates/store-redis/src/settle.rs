@@ -112,7 +112,7 @@ impl RedisStore {
     /// What is known of a task that ends without a trace; none when more has to be done than to take it away.
     fn done_with(&self, held: &Held, settlement: &Settlement) -> Option<Running> {
         let is_done = matches!(settlement, Settlement::Complete { retain_for: Duration::ZERO, .. });
-        self.held.get(&held.key).filter(|task| is_done && !task.leaves_more)
+        self.held.get(&held.key).filter(|task| is_done && !task.leaves_more && task.token == Some(held.token))
     }
 
     /// Reads what became of them.
@@ -126,7 +126,7 @@ impl RedisStore {
         for place in settling.order() {
             let (asked, _, (held, _)) = &settling.batch.items[place];
             let key = held.key.clone();
-            self.held.remove(&key);
+            self.held.remove(held);
             outcomes[*asked] = Some(match parts.text()?.as_str() {
                 "gone" => Ok(Settled { state: None, at }),
                 "lost" => Err(Error::LeaseLost { key }),

@@ -139,8 +139,13 @@ impl RedisStore {
         self.read(call, answer, kind).await
     }
 
-    /// Runs two scripts in one round trip, one after the other.
-    pub(crate) async fn run_both(&self, first: Call, second: Call, kind: Kind) -> Result<[Parts; 2], Error> {
+    /// Runs two scripts in one round trip, one after the other; each has its own answer.
+    pub(crate) async fn run_both(
+        &self,
+        first: Call,
+        second: Call,
+        kind: Kind,
+    ) -> Result<[Result<Parts, Error>; 2], Error> {
         let mut pipeline = redis::pipe();
         pipeline.add_command(first.by_sha()).add_command(second.by_sha());
         let answers = self.link.pipeline(first.route(), pipeline, kind).await?;
@@ -151,7 +156,7 @@ impl RedisStore {
                 .ok_or_else(|| Error::Corrupt { what: "an answer of a pipeline is missing".to_owned() })
         };
         let (one, two) = (next()?, next()?);
-        Ok([self.read(first, one, kind).await?, self.read(second, two, kind).await?])
+        Ok([self.read(first, one, kind).await, self.read(second, two, kind).await])
     }
 
     async fn read(&self, call: Call, answer: Result<Value, CallError>, kind: Kind) -> Result<Parts, Error> {

@@ -47,7 +47,7 @@ local function open(q)
   local p = ARGV[6 + q]
   local queue = {
     p = p, left = call('LLEN', p .. 'pending'), taken = {}, next = 1, claimed = {}, leases = {},
-    place = nil, kept = {}, shared = sub(shared, q, q) == '1',
+    place = nil, last = tonumber(call('GET', p .. 'claims') or 0) or 0, kept = {}, shared = sub(shared, q, q) == '1',
   }
   queue.till = now + (queue.shared and shared_lease or lease)
   call('LLEN', p .. 'active')
@@ -101,7 +101,7 @@ end
 local function take(queue, q, demand, id, f, nth)
   local p, place = queue.p, f.place
   if not place then
-    if not queue.place then queue.place = tonumber(call('GET', p .. 'claims') or 0) end
+    if not queue.place then queue.place = queue.last end
     queue.place = queue.place + 1
     place = text(queue.place)
   end

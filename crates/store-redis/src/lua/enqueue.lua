@@ -33,9 +33,21 @@ local function announce(p, id, f)
   call('ZADD', p .. 'lease', score_of_lease({ again = true }, lease.till), id)
 end
 
+-- Why a task cannot be in the index: an entry's key of a wrong type.
+local function unindexable(p, msg)
+  local wrong
+  for_index(msg, function(entry)
+    local got = pcall('ZCARD', p .. entry)
+    if type(got) == 'table' then wrong = got.err end
+  end)
+  return wrong
+end
+
 local function enqueue(p, t, on_conflict)
   local key = p .. 't:' .. t.id
   local f, met = nil, 'nothing'
+  local wrong_entry = unindexable(p, t.msg)
+  if wrong_entry then return { 'wrong', '', wrong_entry } end
   if call('EXISTS', key) == 1 then
     local wrong
     f, wrong = load(key)
@@ -70,6 +82,11 @@ end
 
 if ARGV[2] == '1' then
   for i = 1, queues do call('SADD', 'asynq:queues', sub(ARGV[4 + i], 8, -3)) end
+end
+-- A key of a wrong type says so before anything is written.
+for i = 1, queues do
+  call('LLEN', ARGV[4 + i] .. 'pending')
+  call('ZCARD', ARGV[4 + i] .. 'scheduled')
 end
 local at = 5 + queues
 while at <= #ARGV do

@@ -9,6 +9,7 @@
 //! | `follow_up` | what came while a task ran is run |
 //! | `alike` | the same on the store in memory |
 //! | `broken` | full memory and keys of wrong types |
+//! | `neighbours` | very many, rubbish beside them, a neighbour that is refused or goes away |
 //! | `scene` | a server, two stores on it, a clock |
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on ends here")]
@@ -18,6 +19,7 @@ mod broken;
 mod claim;
 mod enqueue;
 mod follow_up;
+mod neighbours;
 mod scene;
 mod settle;
 #[path = "../stage/mod.rs"]

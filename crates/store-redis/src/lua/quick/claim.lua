@@ -64,7 +64,8 @@ local function take_ids(given)
     -- A key of a wrong type says so before anything is written.
     call('LLEN', p .. 'active')
     call('ZCARD', p .. 'lease')
-    taken[q] = { tasks = p .. 't:', is_shared = sub(shared, q, q) == '1', count = 0, leases = {} }
+    local last = tonumber(call('GET', p .. 'claims') or 0) or 0
+    taken[q] = { tasks = p .. 't:', is_shared = sub(shared, q, q) == '1', count = 0, leases = {}, last = last }
   end
   -- This takes no memory: when that is full a script that has written may go on, and tasks can still be run.
   for q, queue in pairs(taken) do queue.ids = call('RPOP', ARGV[6 + q] .. 'pending', given[q]) end
@@ -75,7 +76,7 @@ local function put_back(taken)
   for q, queue in pairs(taken) do
     local ids, count = {}, #queue.ids
     for i = 1, count do ids[i] = queue.ids[count + 1 - i] end
-    call('RPUSH', ARGV[6 + q] .. 'pending', unpack(ids))
+    for i = 1, count, 1000 do call('RPUSH', ARGV[6 + q] .. 'pending', unpack(ids, i, math.min(i + 999, count))) end
   end
 end
 
@@ -119,7 +120,6 @@ local function claimed_together()
   end
   for q, queue in pairs(taken) do
     local till = now + (queue.is_shared and shared_lease or lease)
-    queue.last = tonumber(call('GET', ARGV[6 + q] .. 'claims') or 0)
     queue.lease, queue.score, queue.count = text(till) .. ' ' .. now_text .. ' ', text(second(till)), 0
   end
   local nth, demand = 0, nil
@@ -139,8 +139,12 @@ local function claimed_together()
   for q = 1, queues do
     local p, queue = ARGV[6 + q], taken[q]
     if queue then
-      call('LPUSH', p .. 'active', unpack(queue.ids))
-      call('ZADD', p .. 'lease', unpack(queue.leases))
+      -- Lua passes no more than some thousands of values to a command.
+      for i = 1, queue.count, 1000 do
+        local last = math.min(i + 999, queue.count)
+        call('LPUSH', p .. 'active', unpack(queue.ids, i, last))
+        call('ZADD', p .. 'lease', unpack(queue.leases, 2 * i - 1, 2 * last))
+      end
       call('SET', p .. 'claims', text(queue.last))
     end
     ids[q] = queue and queue.ids or {}

@@ -29,12 +29,12 @@ local function stored_together()
   end
   if call('EXISTS', unpack(keys)) > 0 then return nil end
   -- A key of a wrong type says so, and a full memory, before anything is written.
-  if queues > 1 then
-    for q in pairs(ids) do call('LLEN', ARGV[4 + q] .. 'pending') end
-  end
+  for q in pairs(ids) do call('LLEN', ARGV[4 + q] .. 'pending') end
   if ARGV[2] == '1' then
     for i = 1, queues do call('SADD', 'asynq:queues', sub(ARGV[4 + i], 8, -3)) end
   end
+  -- An entry without its task is nothing to a reader.
+  for i = 1, #entries, 2 do call('ZADD', entries[i], 0, entries[i + 1]) end
   local woken = {}
   for q, all in pairs(ids) do
     call('LPUSH', ARGV[4 + q] .. 'pending', unpack(all))
@@ -45,7 +45,6 @@ local function stored_together()
     call('HSET', keys[i], 'msg', messages[i], 'state', 'pending', 'pending_since', since)
     out[#out + 1] = 1
   end
-  for i = 1, #entries, 2 do call('ZADD', entries[i], 0, entries[i + 1]) end
   out[#out + 1] = woken
   return out
 end

@@ -8,6 +8,7 @@ if #ARGV == 8 and ARGV[6] == '1' and ARGV[3] == '' then
       at = string.format('%s%06d', time[1], time[2])
     end
     -- A key of a wrong type says so, and a full memory, before anything is written.
+    call('LLEN', p .. 'pending')
     if ARGV[2] == '1' then call('SADD', 'asynq:queues', string.sub(p, 8, -3)) end
     call('LPUSH', p .. 'pending', ARGV[7])
     call('HSET', key, 'msg', ARGV[8], 'state', 'pending', 'pending_since', at .. '000')

@@ -11,7 +11,8 @@ local function ending(p, n, ids)
   local scores = call('ZMSCORE', p .. 'lease', unpack(ARGV, ids, ids + n - 1))
   for i = 1, n do
     local key = tasks .. ARGV[ids + i - 1]
-    if scores[i] == ARGV[ids + 2 * n + i - 1] and pcall('HGET', key, 'token') == ARGV[ids + n + i - 1] then
+    local got = pcall('HMGET', key, 'token', 'again')
+    if got[1] == ARGV[ids + n + i - 1] and not got[2] and scores[i] == ARGV[ids + 2 * n + i - 1] then
       keys[i], out[#out + 1] = key, 'gone'
     else
       keys[i], out[#out + 1], is_all = false, '', false

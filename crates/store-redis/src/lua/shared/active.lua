@@ -7,7 +7,8 @@ local function is_young(p, place)
   if not place then return false end
   local known = claimed_of[p]
   if not known then
-    known = { last = tonumber(call('GET', p .. 'claims') or 0), length = call('LLEN', p .. 'active') }
+    local last = pcall('GET', p .. 'claims')
+    known = { last = type(last) == 'string' and tonumber(last) or 0, length = call('LLEN', p .. 'active') }
     claimed_of[p] = known
   end
   return known.last - place < known.length / 2

@@ -17,13 +17,13 @@ end
 local function store(p, t)
   local key, due = p .. 't:' .. t.id, due_of(t)
   local state = due and 'scheduled' or 'pending'
-  -- First what grows: when memory is full it is refused, and nothing has happened.
+  -- First its place: where that is full memory or a key of a wrong type, it is refused, and nothing has happened.
   if due then
-    call('HSET', key, 'msg', t.msg, 'state', state, 'enqueued_at', now_text)
     call('ZADD', p .. state, due, t.id)
+    call('HSET', key, 'msg', t.msg, 'state', state, 'enqueued_at', now_text)
   else
-    call('HSET', key, 'msg', t.msg, 'state', state, 'pending_since', nanos(now))
     call('LPUSH', p .. state, t.id)
+    call('HSET', key, 'msg', t.msg, 'state', state, 'pending_since', nanos(now))
   end
   if t.lock ~= '' then
     call('HSET', key, 'unique_key', t.lock)
