@@ -180,9 +180,19 @@ async fn an_operator_of_either_side_ends_what_the_other_runs() {
         send(&app.client(), "ours", "a", Part::Wait).await;
         play.journal.until(|log| log.starts_of("a") == 1).await;
         let mut inspector = go.inspector();
+        // What is published to nobody is heard by nobody.
+        let server = place.server().unwrap();
+        let subscribed = async || {
+            until("a subscription", async || {
+                let heard = server.command(&["PUBSUB", "NUMSUB", "asynq:cancel"]).await.unwrap();
+                (heard.items()[1].integer() >= Some(1)).then_some(())
+            })
+            .await;
+        };
         let servers = inspector.get(json!({"op": "servers"})).await;
         assert_eq!(servers[0]["queues"], json!({"work": 3, "side": 1}));
         assert_eq!((&servers[0]["concurrency"], &servers[0]["pid"]), (&json!(8), &json!(std::process::id())));
+        subscribed().await;
         inspector.get(json!({"op": "cancel", "id": "a"})).await;
         app.until(|status| status.counts.discarded == 1).await;
         assert_eq!(play.journal.look(|log| log.count(What::Asked(Some(Class::Cancelled)))), 1);
@@ -193,12 +203,7 @@ async fn an_operator_of_either_side_ends_what_the_other_runs() {
         let worker = go.worker(&[&EAGER[..6], &["--retry-delay", "1h"]].concat()).await;
         go.enqueue(&[line("ours", "b", &json!({"do": "wait"}))]).await;
         worker.event("start", "b").await;
-        let server = place.server().unwrap();
-        until("a subscription", async || {
-            let heard = server.command(&["PUBSUB", "NUMSUB", "asynq:cancel"]).await.unwrap();
-            (heard.items()[1].integer() >= Some(1)).then_some(())
-        })
-        .await;
+        subscribed().await;
         let ours = place.inspector().await;
         assert_eq!(ours.cancel_task("b").await.unwrap(), Cancelled::Signalled);
         assert_eq!(worker.event("failed", "b").await["error"], "context canceled");
