@@ -168,7 +168,7 @@ impl Shown {
             State::Pending => task.pending_since = self.pending_since(),
             State::Scheduled | State::Retry => task.due = score,
             State::Active => {
-                let own = self.text("lease").and_then(lease).filter(|(until, _)| self.is_lease_until(*until));
+                let own = self.text("lease").and_then(lease).filter(|(until, _)| self.agrees_up(*until));
                 task.lease_until = own.map(|(until, _)| until).or(score);
                 task.started_at = own.map(|(_, started)| started);
             }
@@ -186,12 +186,6 @@ impl Shown {
     fn agrees_up(&self, time: Timestamp) -> bool {
         // A task that was just claimed has no score to compare with.
         self.score.is_none_or(|score| score == score_of(time))
-    }
-
-    /// The score is that of a lease until then: a second later where there is a follow-up.
-    fn is_lease_until(&self, until: Timestamp) -> bool {
-        let later = i64::from(self.get("again").is_some());
-        self.score.is_none_or(|score| score == score_of(until) + later)
     }
 
     fn pending_since(&self) -> Option<Timestamp> {

@@ -1,8 +1,8 @@
 //! Settlements as their script takes them: those of tasks that are simply done in groups, all others one by one.
 //!
 //! A group is what the quick way of the script ends together, so it holds only tasks of which this process knows all that their
-//! end has to look after: where they stand in the index, that they hold no lock, and what their lease says. A follow-up that comes
-//! meanwhile changes the lease.
+//! end has to look after: where they stand in the index, that they hold no lock, and what their lease says. The script sees for
+//! itself whether a follow-up has come meanwhile.
 
 use std::collections::HashSet;
 use std::time::Duration;

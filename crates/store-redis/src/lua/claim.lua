@@ -109,7 +109,7 @@ local function take(queue, q, demand, id, f, nth)
   begin(p .. 't:' .. id, token, lease_text(queue.till, now_text, place))
   call('HDEL', p .. 't:' .. id, 'place', 'progress')
   queue.claimed[#queue.claimed + 1] = id
-  queue.leases[#queue.leases + 1] = score_of_lease(f, queue.till)
+  queue.leases[#queue.leases + 1] = second(queue.till)
   queue.leases[#queue.leases + 1] = id
   local n = #from + 1
   demands[n], from[n], bodies[2 * n - 1], bodies[2 * n] = demand, q, flatten(f), ''

@@ -4,12 +4,11 @@
 -- ARGV      time; '1' when the queues' names are registered here (no cluster); '1' when this was sent before and its answer
 --           was lost; number of queues; their prefixes; then for each task: number of its queue, id, msg. Behind the number stands
 --           'i' where the task is in the index: then follow its member and its entries, a line each. Or '+' where it is anything
---           else than a plain new task that waits, or its id comes for the second time: then follow when, time, lock, lasts, on_conflict ('reject',
---           'replace_finished', 'run_again'), bare
+--           else than a plain new task that waits, or its id comes for the second time: then follow when, time, lock, lasts,
+--           on_conflict ('reject', 'replace_finished', 'run_again'), bare
 -- Returns   the time; for each task 1 when it was stored and is pending, or { what, state, who }: 'stored', 'replaced',
---           'coalesced', 'again', or refused for its 'id' or its 'lock', which `who` holds, or
---           because the key of its hash is 'wrong', as `who` says; numbers of the queues that got
---           something to wait for
+--           'coalesced', 'again', or refused: for its 'id', for its 'lock', which `who` holds, or since a key of its own is
+--           'wrong', as `who` says; numbers of the queues that got something to wait for
 -- Protects  a refused task leaves no trace: id first, then lock, then the first write. A lock is taken with its task or not
 --           at all (asynq takes it first and leaves it behind when the id is taken).
 
@@ -24,13 +23,6 @@ local function meet(f)
   if f.state == 'active' then return 'running' end
   if f.cancel then return 'doomed' end
   return 'waiting'
-end
-
--- The lease of a task tells of its follow-up.
-local function announce(p, id, f)
-  local lease = not f.again and our_lease(p, id, f)
-  if not lease then return end
-  call('ZADD', p .. 'lease', score_of_lease({ again = true }, lease.till), id)
 end
 
 -- Why a task cannot be in the index: an entry's key of a wrong type.
@@ -63,7 +55,6 @@ local function enqueue(p, t, on_conflict)
     if met == 'waiting' then return { 'coalesced', f.state, '' } end
     if met == 'running' then
       call('HSET', key, 'again', cmsgpack.pack(t))
-      announce(p, t.id, f)
       return { 'again', f.state, '' }
     end
   end
@@ -80,13 +71,13 @@ local function enqueue(p, t, on_conflict)
   return { 'replaced', store(p, t), '' }
 end
 
-if ARGV[2] == '1' then
-  for i = 1, queues do call('SADD', 'asynq:queues', sub(ARGV[4 + i], 8, -3)) end
-end
 -- A key of a wrong type says so before anything is written.
 for i = 1, queues do
   call('LLEN', ARGV[4 + i] .. 'pending')
   call('ZCARD', ARGV[4 + i] .. 'scheduled')
+end
+if ARGV[2] == '1' then
+  for i = 1, queues do call('SADD', 'asynq:queues', sub(ARGV[4 + i], 8, -3)) end
 end
 local at = 5 + queues
 while at <= #ARGV do

@@ -12,14 +12,14 @@ for i = 3 + 2 * queues, #ARGV, 3 do
   local p, id = ARGV[2 + ARGV[i]], ARGV[i + 1]
   local till = now + tonumber(ARGV[2 + queues + ARGV[i]])
   local key = p .. 't:' .. id
-  local got = pcall('HMGET', key, 'state', 'token', 'lease', 'cancel', 'again')
-  local f = { state = got[1], token = got[2], lease = got[3], again = got[5] }
+  local got = pcall('HMGET', key, 'state', 'token', 'lease', 'cancel')
+  local f = { state = got[1], token = got[2], lease = got[3] }
   local held = f.token == ARGV[i + 2] and our_lease(p, id, f)
   if held then
     -- First what takes no memory: when that is full a script that has written may go on, and a lease must not be lost for it.
     call('ZREM', p .. 'lease', id)
     call('HSET', key, 'lease', lease_text(till, held.started, held.place))
-    call('ZADD', p .. 'lease', score_of_lease(f, till), id)
+    call('ZADD', p .. 'lease', second(till), id)
     out[#out + 1] = got[4] and 'cancelled' or 'kept'
   else
     out[#out + 1] = 'lost'

@@ -19,7 +19,7 @@ for _, id in ipairs(active) do
   elseif not call('ZSCORE', p .. 'lease', id) then
     -- Its own lease where it has one: its holder may live. Else a fresh one, which nobody will extend.
     local own = f.state == 'active' and lease_of(f)
-    call('ZADD', p .. 'lease', own and score_of_lease(f, own.till) or now_s + tonumber(ARGV[3]), id)
+    call('ZADD', p .. 'lease', own and second(own.till) or now_s + tonumber(ARGV[3]), id)
     if f.state ~= 'active' then call('HSET', p .. 't:' .. id, 'state', 'active') end
     leaseless = leaseless + 1
   end

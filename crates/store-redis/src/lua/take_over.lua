@@ -24,7 +24,7 @@ end
 -- The end of a lease that has expired, in microseconds; none when it has not.
 local function expired(p, id, f, score)
   local own = lease_of(f)
-  if own and score_of_lease(f, own.till) == tonumber(score) then
+  if own and second(own.till) == tonumber(score) then
     if own.till <= now or own.till > now + ahead then return own.till end
     return nil
   end
@@ -41,7 +41,7 @@ local function take(p, q, id, f, score)
   f.token, f.lease = token, lease_text(now + lease, own.started, own.place)
   call('HSET', p .. 't:' .. id, 'token', token, 'lease', f.lease)
   call('HDEL', p .. 't:' .. id, 'seen')
-  call('ZADD', p .. 'lease', score_of_lease(f, now + lease), id)
+  call('ZADD', p .. 'lease', second(now + lease), id)
   taken[#taken + 1] = { q, token, show(p, id, f) }
 end
 
@@ -74,7 +74,7 @@ end
 for q = 8, #ARGV do
   local p = ARGV[q]
   if left > 0 then
-    look(p, q - 7, call('ZRANGEBYSCORE', p .. 'lease', '-inf', now_s + 2, 'WITHSCORES', 'LIMIT', 0, left + 1000))
+    look(p, q - 7, call('ZRANGEBYSCORE', p .. 'lease', '-inf', now_s + 1, 'WITHSCORES', 'LIMIT', 0, left + 1000))
   end
   if left > 0 then
     look(p, q - 7, call('ZRANGEBYSCORE', p .. 'lease', floor((now + ahead) / 1000000), '+inf', 'WITHSCORES'))

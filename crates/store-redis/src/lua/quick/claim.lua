@@ -6,7 +6,6 @@ local lease, shared_lease, stem, again = tonumber(ARGV[2]), tonumber(ARGV[3]), A
 local queues = tonumber(ARGV[6])
 local shared, first_demand = ARGV[7 + queues], 8 + queues
 
-
 local function token_for(demand, nth)
   return stem .. char(floor(demand / 256), demand % 256, floor(nth / 256), nth % 256)
 end

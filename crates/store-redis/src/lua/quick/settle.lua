@@ -4,8 +4,8 @@
 local queues = tonumber(ARGV[2])
 local out, rest, others = { now_text }, {}, 4 + queues
 
--- The score of its lease tells whether anything has happened to a task: a Go worker that takes it over changes it, an extension of
--- which the holder does not know, and a follow-up, which makes it a second later.
+-- The score of its lease tells whether it is still the lease that the holder knows: a Go worker that takes the task over changes
+-- it. A follow-up is for the general way.
 local function ending(p, n, ids)
   local tasks, keys, is_all = p .. 't:', {}, true
   local scores = call('ZMSCORE', p .. 'lease', unpack(ARGV, ids, ids + n - 1))
@@ -56,7 +56,7 @@ local function end_together(group)
     leave_active_together(p, ended, 1, n, function(i) return place_of(keys[i]) end)
   end
   call('DEL', unpack(keys))
-  count_many(p, n)
+  count(p, false, n)
 end
 
 do

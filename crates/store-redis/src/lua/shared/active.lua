@@ -23,42 +23,28 @@ end
 -- Takes `n` of these ids out of the active list, from `first` on, the oldest claim first. Those that began first are mostly those
 -- that end first: then they are the list's end, and it is cut off in one piece, what stays of it put back.
 local function leave_active_together(p, ids, first, n, place_of)
-  local list, gone, matched = p .. 'active', nil, 0
+  local list, gone = p .. 'active', {}
   if n > 3 then
-    local tail = call('LRANGE', list, -n, -1)
-    local last = #tail
-    while matched < last and tail[last - matched] == ids[first + matched] do matched = matched + 1 end
-    if matched == last then
-      call('LTRIM', list, 0, -last - 1)
-    else
-      -- They come from the end, and what stays of them goes back to it.
-      local kept = {}
-      gone = {}
-      for i = 1, matched do gone[i] = true end
-      for i = last - matched, 1, -1 do
-        if tail[i] == ids[first + matched] then
-          matched = matched + 1
-          gone[matched] = true
-        else
-          kept[#kept + 1] = tail[i]
-        end
-      end
-      if 2 * #kept <= last then
-        local back, count = {}, #kept
-        for i = 1, count do back[i] = kept[count + 1 - i] end
-        call('LTRIM', list, 0, -last - 1)
-        call('RPUSH', list, unpack(back))
+    local tail, kept, matched = call('LRANGE', list, -n, -1), {}, 0
+    for i = #tail, 1, -1 do
+      if tail[i] == ids[first + matched] then
+        matched = matched + 1
+        gone[matched] = true
       else
-        gone, matched = nil, 0
+        kept[#kept + 1] = tail[i]
       end
+    end
+    if 2 * #kept <= #tail then
+      call('LTRIM', list, 0, -#tail - 1)
+      local back, count = {}, #kept
+      for i = 1, count do back[i] = kept[count + 1 - i] end
+      if count > 0 then call('RPUSH', list, unpack(back)) end
+    else
+      gone = {}
     end
   end
-  if matched < n then
-    for i = 1, n do
-      if not (gone and gone[i] or not gone and i <= matched) then
-        call('LREM', list, is_young(p, place_of(i)) and 1 or -1, ids[first + i - 1])
-      end
-    end
+  for i = 1, n do
+    if not gone[i] then call('LREM', list, is_young(p, place_of(i)) and 1 or -1, ids[first + i - 1]) end
   end
   call('ZREM', p .. 'lease', unpack(ids, first, first + n - 1))
 end

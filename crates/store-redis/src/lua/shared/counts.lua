@@ -17,19 +17,14 @@ end
 
 -- What was counted in this run, by queue; written once, at the end.
 local tallies = {}
-local function count(p, failed)
+local function count(p, failed, times)
   local tally = tallies[p]
   if not tally then
     tally = { 0, 0 }
     tallies[p] = tally
   end
-  tally[1] = tally[1] + 1
-  if failed then tally[2] = tally[2] + 1 end
-end
-
-local function count_many(p, processed)
-  local tally = tallies[p]
-  if tally then tally[1] = tally[1] + processed else tallies[p] = { processed, 0 } end
+  tally[1] = tally[1] + (times or 1)
+  if failed then tally[2] = tally[2] + (times or 1) end
 end
 
 local function add(key, number, lasts)

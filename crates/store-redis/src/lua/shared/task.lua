@@ -69,12 +69,6 @@ local function lease_of(f)
   if till then return { till = tonumber(till), started = started, place = place } end
 end
 
--- The score of a lease. Where there is a follow-up it is a second later than its holder knows, so that whoever goes by what the
--- holder knows sees that there is more to do.
-local function score_of_lease(f, till)
-  return second(till) + (f.again and 1 or 0)
-end
-
 local function lease_text(till, started, place)
   return text(till) .. ' ' .. started .. ' ' .. place
 end
@@ -84,7 +78,7 @@ local function our_lease(p, id, f)
   local lease = f.state == 'active' and lease_of(f)
   if not lease then return nil end
   local score = call('ZSCORE', p .. 'lease', id)
-  if score and tonumber(score) ~= score_of_lease(f, lease.till) then return nil end
+  if score and tonumber(score) ~= second(lease.till) then return nil end
   return lease
 end
 

@@ -137,8 +137,7 @@ impl<'k> Task<'k> {
         let till = || self.field("lease").and_then(|lease| lease.split(' ').next()?.parse::<i64>().ok());
         let up = |micros: i64| micros.div_euclid(SECOND) + i64::from(micros.rem_euclid(SECOND) > 0);
         let (set, exact) = match state {
-            // A second later than its end where there is a follow-up.
-            "active" => ("lease", till().map(|till| up(till) + i64::from(self.fields.contains_key("again")))),
+            "active" => ("lease", till().map(up)),
             "completed" => ("completed", self.number("expires_at").map(up)),
             "archived" => ("archived", self.number("failed_at").map(|micros| micros.div_euclid(SECOND))),
             _ => return None,
