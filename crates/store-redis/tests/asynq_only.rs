@@ -6,14 +6,12 @@ mod stage;
 
 use std::time::Duration;
 
-use poolwright_broker::{Dispatch, Held, Inspect, ServerBeat, ServerId, Submit, Upkeep};
+use poolwright_broker::{Dispatch, Held, Inspect, Submit, Upkeep};
 use poolwright_conformance::{Harness, builders};
 use poolwright_core::{Charge, Class, QueueName, State, TaskId, TaskKey, TaskRecord, Timestamp};
 use poolwright_store_redis::keys::{self, Keys};
 use poolwright_store_redis::schedulers::wire_time;
-use poolwright_store_redis::wire::{
-    QueueWeight, SchedulerEnqueueEvent, SchedulerEntry, ServerInfo, TaskMessage, Wire,
-};
+use poolwright_store_redis::wire::{SchedulerEnqueueEvent, SchedulerEntry, TaskMessage, Wire};
 use stage::RedisHarness;
 
 fn queue() -> QueueName {
@@ -132,45 +130,11 @@ async fn the_latest_thousand_enqueues_of_an_entry_are_kept() {
     assert!(store.enqueue_events("e1", 0).await.unwrap().is_empty());
 }
 
-/// A Go server as asynq shows it, that works on this queue.
-async fn go_server_lives(harness: &RedisHarness) {
-    let info = ServerInfo {
-        host: "h".into(),
-        pid: 7,
-        server_id: "4d1c2a5e-0c55-4a3e-9d0f-2f6f1e6f9b11".into(),
-        concurrency: 4,
-        queues: vec![QueueWeight { queue: Some("q".into()), weight: Some(1) }],
-        status: "active".into(),
-        start_time: Some(wire_time(harness.now())),
-        ..ServerInfo::default()
-    };
-    let record = keys::server("h", 7, &info.server_id);
-    let bytes = info.to_bytes();
-    let set: [&[u8]; 3] = [b"SET", record.as_bytes(), &bytes];
-    harness.servers().command(&record, &set).await;
-    let till = (harness.now().as_secs() + 1_000).to_string();
-    harness.servers().command(keys::SERVERS, &["ZADD", keys::SERVERS, &till, &record]).await;
-}
-
-fn beat() -> ServerBeat {
-    ServerBeat {
-        id: ServerId("h:1:a".into()),
-        host: "h".into(),
-        pid: 1,
-        started_at: Timestamp::EPOCH,
-        beat_at: Timestamp::EPOCH,
-        stopping: false,
-        pools: Vec::new(),
-        tasks: Vec::new(),
-    }
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_given_back_for_want_of_a_handler_is_left_to_go_servers_for_a_moment() {
     let harness = RedisHarness::new(1).await;
     let store = harness.store();
-    go_server_lives(&harness).await;
-    store.beat(beat(), Duration::from_secs(30)).await.unwrap();
+    stage::go_server::lives(&harness).await;
     let claimed = async |id: u64, slots: u32| {
         let claims = store.claim(builders::claim(id, slots, &["q"])).await.unwrap().claims;
         claims.into_iter().map(|claim| claim.task).collect::<Vec<_>>()

@@ -3,14 +3,13 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use poolwright_broker::{ClaimRequest, Dispatch, Held, Inspect, ServerBeat, ServerId, Upkeep};
+use poolwright_broker::{ClaimRequest, Dispatch, Held, Inspect};
 use poolwright_conformance::Harness;
 use poolwright_conformance::builders::{demand, key, queue, retry, retry_as, task, tasks};
-use poolwright_core::{Charge, Class, Settlement, State, Timestamp};
-use poolwright_store_redis::keys;
-use poolwright_store_redis::wire::{QueueWeight, ServerInfo, Wire};
+use poolwright_core::{Charge, Class, Settlement, State};
 
 use crate::scene::{Scene, held, ids, names, tasks_of};
+use crate::stage::go_server;
 
 /// What a pending task may have become.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -290,37 +289,10 @@ async fn what_an_earlier_attempt_said_of_its_progress_is_forgotten_and_its_resul
     assert_eq!(s.get("a0002").await.unwrap(), again[2]);
 }
 
-/// A Go server works on the queue `q`.
-async fn go_server_lives(s: &Scene) {
-    let info = ServerInfo {
-        host: "h".into(),
-        pid: 7,
-        server_id: "4d1c2a5e-0c55-4a3e-9d0f-2f6f1e6f9b11".into(),
-        queues: vec![QueueWeight { queue: Some("q".into()), weight: Some(1) }],
-        status: "active".into(),
-        ..ServerInfo::default()
-    };
-    let record = keys::server("h", 7, &info.server_id);
-    s.redis(&[&b"SET"[..], record.as_bytes(), &info.to_bytes()]).await;
-    let till = (s.harness.now().as_secs() + 1_000).to_string();
-    s.redis(&["ZADD", keys::SERVERS, &till, &record]).await;
-    let beat = ServerBeat {
-        id: ServerId("h:1:a".into()),
-        host: "h".into(),
-        pid: 1,
-        started_at: Timestamp::EPOCH,
-        beat_at: Timestamp::EPOCH,
-        stopping: false,
-        pools: Vec::new(),
-        tasks: Vec::new(),
-    };
-    s.store.beat(beat, Duration::from_secs(900)).await.unwrap();
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_given_back_stays_where_it_is_and_all_others_are_taken() {
     let s = Scene::new().await;
-    go_server_lives(&s).await;
+    go_server::lives(&s.harness).await;
     let running = s.running(tasks(names("a", 4))).await;
     let back = |at: usize| (held(&running[at]), retry_as(0, Class::NoHandler, Charge::Nothing));
     let mut batch = vec![back(1), back(2)];
@@ -341,7 +313,7 @@ async fn what_was_given_back_stays_where_it_is_and_all_others_are_taken() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lease_on_a_queue_that_go_servers_share_is_theirs_and_is_settled_as_any_other() {
     let s = Scene::new().await;
-    go_server_lives(&s).await;
+    go_server::lives(&s.harness).await;
     for of in ["q", "r"] {
         s.enqueue(names("a", 5).iter().map(|id| task(id).queue(of).build()).collect()).await;
     }

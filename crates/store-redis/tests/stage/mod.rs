@@ -15,6 +15,7 @@ use poolwright_store_redis::{RedisOptions, RedisStore};
 use poolwright_testbed::{RedisServer, Reply};
 use servers::Servers;
 
+pub(crate) mod go_server;
 pub(crate) mod keyspace;
 pub(crate) mod servers;
 
