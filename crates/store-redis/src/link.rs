@@ -5,10 +5,11 @@
 //!
 //! | File | Its one duty |
 //! | --- | --- |
-//! | `stream`, `tls` | bytes to and fro |
+//! | `stream`, `socket`, `tls` | bytes to and fro |
 //! | `greeting` | what is said on a new stream |
 //! | `dial` | makes sessions out of these |
 //! | `session` | one connection, many callers |
+//! | `driver`, `patience` | who moves its bytes: a task, or a caller for as long as that pays |
 //! | `node` | one place with a session most of the time: reconnects, waits |
 //! | `sentinel` | where the primary is |
 //! | `cluster`, `slot` | which node a key belongs to, and what to do when it says otherwise |
@@ -20,14 +21,17 @@
 mod check;
 mod cluster;
 mod dial;
+mod driver;
 mod fault;
 mod greeting;
 mod node;
+mod patience;
 mod place;
 mod sentinel;
 mod session;
 mod side;
 mod slot;
+mod socket;
 mod stream;
 mod tls;
 

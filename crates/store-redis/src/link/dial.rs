@@ -28,6 +28,7 @@ pub(super) struct Dialer {
     db: u32,
     connect_timeout: Duration,
     silence_max: Duration,
+    spin_max: Duration,
     /// A word for messages.
     kind: &'static str,
     wants_primary: bool,
@@ -43,6 +44,7 @@ impl Dialer {
             db: options.db,
             connect_timeout: options.connect_timeout,
             silence_max: options.silence_max,
+            spin_max: options.spin_max,
             kind: "redis",
             wants_primary,
             runtime: Handle::current(),
@@ -67,12 +69,12 @@ impl Dialer {
     pub(super) async fn session(&self, address: &Address) -> Result<Session, CallError> {
         let server: Arc<str> = self.name(address).into();
         let stream = self.greeted(&server, address).await?;
-        Session::new(server, address.clone(), stream, self.silence_max).await
+        Session::new(server, address.clone(), stream, self.silence_max, self.spin_max).await
     }
 
-    /// Opens a session from any runtime.
+    /// Opens a session for commands that block, from any runtime: on it one always sleeps until there is an answer.
     pub(super) async fn session_from_anywhere(&self, address: Address) -> Result<Session, CallError> {
-        let dialer = self.clone();
+        let dialer = Self { spin_max: Duration::ZERO, ..self.clone() };
         self.there(async move { dialer.session(&address).await }).await
     }
 
@@ -94,6 +96,7 @@ impl Dialer {
             login,
             db: 0,
             connect_timeout: self.connect_timeout.min(Duration::from_secs(1)),
+            spin_max: Duration::ZERO,
             kind: "sentinel",
             wants_primary: false,
             ..self.clone()

@@ -129,6 +129,7 @@ async fn read_line(stream: &mut Stream) -> io::Result<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::socket::Led;
     use super::*;
     use poolwright_broker::Error as BrokerError;
 
@@ -141,7 +142,7 @@ mod tests {
             theirs.read_to_string(&mut asked).await.unwrap();
             asked
         });
-        let mut stream: Stream = Box::pin(ours);
+        let mut stream = Stream::new(ours, Led::default());
         let login = Login { user: Some("u".into()), password: Some("p".into()) };
         let greeting = Greeting { server: "redis at h:1", login: &login, db: 3 };
         let role = match greeting.say(&mut stream).await {

@@ -55,7 +55,7 @@ impl Backoff {
 /// Where the server is.
 pub(super) enum Finder {
     At(Address),
-    Sentinels(Sentinels),
+    Sentinels(Box<Sentinels>),
 }
 
 /// A server and the session with it. Cheap to clone.

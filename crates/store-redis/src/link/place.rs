@@ -35,7 +35,7 @@ impl Place {
             Endpoint::Single(address) => Finder::At(address.clone()),
             Endpoint::Sentinel { sentinels, master, login } => {
                 let theirs = dialer.sentinels(login.clone());
-                Finder::Sentinels(Sentinels::new(theirs, master.clone(), sentinels.clone()))
+                Finder::Sentinels(Box::new(Sentinels::new(theirs, master.clone(), sentinels.clone())))
             }
             Endpoint::Cluster { seeds } => {
                 let cluster = Cluster::new(dialer, backoff, epoch, seeds.clone());

@@ -3,7 +3,8 @@
 //! Invariant: an answer goes to the call it belongs to or to nobody. A call that was given up keeps its place in the line of
 //! answers; a connection on which that cannot be known any more is closed.
 
-use std::pin::Pin;
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll};
@@ -12,10 +13,13 @@ use std::time::Duration;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Cmd, Pipeline, RedisConnectionInfo, Value};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::task::JoinHandle;
+use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::task::{unconstrained, yield_now};
 use tokio::time::{Instant, timeout_at};
 
+use super::driver::{Driver, Waiting};
 use super::fault::CallError;
+use super::patience::Patience;
 use super::stream::Stream;
 use crate::options::Address;
 
@@ -38,7 +42,8 @@ pub(super) struct Session {
     address: Address,
     wire: MultiplexedConnection,
     pulse: Arc<Pulse>,
-    driver: JoinHandle<()>,
+    driver: Driver,
+    patience: Patience,
 }
 
 impl Session {
@@ -48,7 +53,9 @@ impl Session {
         address: Address,
         stream: Stream,
         silence_max: Duration,
+        spin_max: Duration,
     ) -> Result<Self, CallError> {
+        let led = stream.led();
         let pulse = Arc::new(Pulse::new(silence_max));
         let stream = Overheard { stream, pulse: Arc::clone(&pulse) };
         let mine = RedisConnectionInfo::default().set_skip_set_lib_name();
@@ -57,11 +64,11 @@ impl Session {
         let opened = MultiplexedConnection::new_with_config(&mine, stream, config).await;
         let (wire, work) = opened.map_err(|error| CallError::broken(&server, &error))?;
         let ending = Ending(Arc::clone(&pulse));
-        let driver = tokio::spawn(async move {
+        let driver = Driver::start(led, async move {
             let _ending = ending;
             work.await;
         });
-        Ok(Self { server, address, wire, pulse, driver })
+        Ok(Self { server, address, wire, pulse, driver, patience: Patience::new(spin_max) })
     }
 
     pub(super) const fn address(&self) -> &Address {
@@ -117,6 +124,7 @@ impl Session {
         limit: Option<Limit>,
         exchange: impl Future<Output = Result<T, redis::RedisError>>,
     ) -> Result<T, CallError> {
+        let exchange = self.answer(exchange);
         let answer = match limit {
             None => exchange.await,
             Some(limit) => match timeout_at(limit.at, exchange).await {
@@ -124,7 +132,7 @@ impl Session {
                 Err(_) => {
                     if self.pulse.is_silent_for_too_long() {
                         self.retire();
-                        self.driver.abort();
+                        self.driver.stop();
                     }
                     return Err(CallError::late(&self.server, limit.whole));
                 }
@@ -136,6 +144,58 @@ impl Session {
         })
     }
 
+    /// Waits for an answer, awake as long as that pays.
+    async fn answer<T>(&self, exchange: impl Future<Output = T>) -> T {
+        let mut waiting = self.driver.wait();
+        let mut exchange = pin!(exchange);
+        if let Some(most) = self.patience.of_next(self.pulse.quiet(), waiting.others()) {
+            waiting.lead();
+            match self.look(&waiting, exchange.as_mut(), most).await {
+                Some(answer) => {
+                    self.patience.hit();
+                    return answer;
+                }
+                None => self.patience.missed(),
+            }
+            waiting.sleep();
+        }
+        exchange.await
+    }
+
+    /// Looks for an answer for at most `most`.
+    async fn look<T>(
+        &self,
+        waiting: &Waiting<'_>,
+        exchange: Pin<&mut impl Future<Output = T>>,
+        most: Duration,
+    ) -> Option<T> {
+        let mut exchange = pin!(unconstrained(exchange));
+        // Elsewhere the server itself may want this thread, or a neighbour of the caller.
+        let shares = Handle::current().runtime_flavor() == RuntimeFlavor::CurrentThread;
+        let until = std::time::Instant::now() + most;
+        loop {
+            let asked_twice = poll_fn(|cx| {
+                let first = exchange.as_mut().poll(cx);
+                if first.is_ready() {
+                    return Poll::Ready(first);
+                }
+                waiting.drive();
+                Poll::Ready(exchange.as_mut().poll(cx))
+            });
+            if let Poll::Ready(answer) = asked_twice.await {
+                return Some(answer);
+            }
+            if std::time::Instant::now() >= until {
+                return None;
+            }
+            if shares {
+                yield_now().await;
+            } else {
+                std::thread::yield_now();
+            }
+        }
+    }
+
     fn said(&self, error: CallError) -> CallError {
         if error.means_other_role() {
             self.retire();
@@ -144,19 +204,13 @@ impl Session {
     }
 }
 
-impl Drop for Session {
-    fn drop(&mut self) {
-        self.driver.abort();
-    }
-}
-
-/// Signs of life of a connection. Times are milliseconds since it was made, and 0 is never.
+/// Signs of life of a connection. Times are microseconds since it was made, and 0 is never.
 struct Pulse {
     born: Instant,
     silence_max: Duration,
     retired: AtomicBool,
-    heard_ms: AtomicU64,
-    first_late_ms: AtomicU64,
+    heard_us: AtomicU64,
+    first_late_us: AtomicU64,
 }
 
 impl Pulse {
@@ -165,24 +219,29 @@ impl Pulse {
             born: Instant::now(),
             silence_max,
             retired: AtomicBool::new(false),
-            heard_ms: AtomicU64::new(0),
-            first_late_ms: AtomicU64::new(0),
+            heard_us: AtomicU64::new(0),
+            first_late_us: AtomicU64::new(0),
         }
     }
 
-    fn now_ms(&self) -> u64 {
-        u64::try_from(self.born.elapsed().as_millis()).unwrap_or(u64::MAX).max(1)
+    fn now_us(&self) -> u64 {
+        u64::try_from(self.born.elapsed().as_micros()).unwrap_or(u64::MAX).max(1)
+    }
+
+    /// How long ago something came.
+    fn quiet(&self) -> Duration {
+        Duration::from_micros(self.now_us().saturating_sub(self.heard_us.load(Ordering::Relaxed)))
     }
 
     /// To be asked when an answer is late. Idle connections are silent, too, so silence counts from the first late answer.
     fn is_silent_for_too_long(&self) -> bool {
-        let now = self.now_ms();
-        let first = self.first_late_ms.load(Ordering::Relaxed);
-        if first == 0 || self.heard_ms.load(Ordering::Relaxed) >= first {
-            self.first_late_ms.store(now, Ordering::Relaxed);
+        let now = self.now_us();
+        let first = self.first_late_us.load(Ordering::Relaxed);
+        if first == 0 || self.heard_us.load(Ordering::Relaxed) >= first {
+            self.first_late_us.store(now, Ordering::Relaxed);
             return false;
         }
-        u128::from(now - first) >= self.silence_max.as_millis()
+        u128::from(now - first) >= self.silence_max.as_micros()
     }
 }
 
@@ -207,9 +266,9 @@ impl AsyncRead for Overheard {
         cx: &mut Context<'_>,
         into: &mut ReadBuf<'_>,
     ) -> Poll<std::io::Result<()>> {
-        let read = self.stream.as_mut().poll_read(cx, into);
+        let read = Pin::new(&mut self.stream).poll_read(cx, into);
         if read.is_ready() {
-            self.pulse.heard_ms.store(self.pulse.now_ms(), Ordering::Relaxed);
+            self.pulse.heard_us.store(self.pulse.now_us(), Ordering::Relaxed);
         }
         read
     }
@@ -221,14 +280,14 @@ impl AsyncWrite for Overheard {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<std::io::Result<usize>> {
-        self.stream.as_mut().poll_write(cx, bytes)
+        Pin::new(&mut self.stream).poll_write(cx, bytes)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
-        self.stream.as_mut().poll_flush(cx)
+        Pin::new(&mut self.stream).poll_flush(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
-        self.stream.as_mut().poll_shutdown(cx)
+        Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 }

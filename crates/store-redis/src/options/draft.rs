@@ -9,6 +9,9 @@ use super::{Endpoint, Login, RedisOptions, Secret, Tls};
 /// No time limit is longer: beyond it, the clock's own range would be a limit, too.
 pub(super) const TIME_MAX: Duration = Duration::from_secs(86_400);
 
+/// Nobody looks for an answer for longer without a sleep.
+pub(super) const SPIN_MAX: Duration = Duration::from_millis(10);
+
 /// What one source said.
 #[derive(Debug, Default)]
 pub(super) struct Draft {
@@ -24,6 +27,7 @@ pub(super) struct Draft {
     pub(super) read_timeout: Option<Duration>,
     pub(super) write_timeout: Option<Duration>,
     pub(super) silence_max: Option<Duration>,
+    pub(super) spin_max: Option<Duration>,
     pub(super) backoff_min: Option<Duration>,
     pub(super) backoff_max: Option<Duration>,
     pub(super) enqueue_replicas: Option<u32>,
@@ -54,6 +58,7 @@ impl Draft {
             read_timeout: self.read_timeout.or(other.read_timeout),
             write_timeout: self.write_timeout.or(other.write_timeout),
             silence_max: self.silence_max.or(other.silence_max),
+            spin_max: self.spin_max.or(other.spin_max),
             backoff_min: self.backoff_min.or(other.backoff_min),
             backoff_max: self.backoff_max.or(other.backoff_max),
             enqueue_replicas: self.enqueue_replicas.or(other.enqueue_replicas),
@@ -78,6 +83,7 @@ impl Draft {
             self.write_timeout.or(self.op_timeout.map(|op| op.saturating_mul(2))).unwrap_or(write);
         options.connect_timeout = self.connect_timeout.unwrap_or(options.connect_timeout);
         options.silence_max = self.silence_max.unwrap_or(options.silence_max);
+        options.spin_max = self.spin_max.unwrap_or(options.spin_max);
         options.backoff_min = self.backoff_min.unwrap_or(options.backoff_min);
         options.backoff_max = self.backoff_max.unwrap_or(options.backoff_max);
         options.enqueue_replicas = self.enqueue_replicas.unwrap_or(0);
@@ -125,6 +131,12 @@ pub(super) fn contradictions(options: &RedisOptions) -> Vec<String> {
         if time.is_zero() || time > TIME_MAX {
             problems.push(format!("{name} is {time:?}, it must be from 1 ms to a day"));
         }
+    }
+    if options.spin_max > SPIN_MAX {
+        problems.push(format!(
+            "calls look for their answers for {:?} before they sleep, at most {SPIN_MAX:?} is allowed",
+            options.spin_max
+        ));
     }
     if options.backoff_max < options.backoff_min {
         problems.push(format!(

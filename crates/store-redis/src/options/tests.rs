@@ -88,14 +88,14 @@ fn a_cluster_has_seeds_and_one_database() {
 #[test]
 fn parameters_set_what_they_say() {
     let options = read(
-        "rediss://h?op_timeout_ms=100&connect_timeout_ms=7&silence_max_ms=8&backoff_min_ms=1&backoff_max_ms=9&enqueue_replicas=2\
+        "rediss://h?op_timeout_ms=100&connect_timeout_ms=7&silence_max_ms=8&backoff_min_ms=1&backoff_max_ms=9&enqueue_replicas=2&spin_max_us=3\
          &tls_ca_file=/etc/ca.pem&tls_cert_file=c.pem&tls_key_file=k.pem&tls_server_name=name&db=5",
     );
     let ms = Duration::from_millis;
     assert_eq!((options.read_timeout, options.write_timeout), (ms(100), ms(200)));
     assert_eq!((options.connect_timeout, options.silence_max), (ms(7), ms(8)));
     assert_eq!((options.backoff_min, options.backoff_max, options.db), (ms(1), ms(9), 5));
-    assert_eq!(options.enqueue_replicas, 2);
+    assert_eq!((options.enqueue_replicas, options.spin_max), (2, Duration::from_micros(3)));
     let tls = options.tls.unwrap();
     assert_eq!(tls.ca_file, Some("/etc/ca.pem".into()));
     assert_eq!((tls.cert_file, tls.key_file), (Some("c.pem".into()), Some("k.pem".into())));
@@ -136,6 +136,10 @@ fn what_contradicts_itself_is_refused() {
     let mut options = read("redis://h");
     options.write_timeout = Duration::MAX;
     assert!(options.check().unwrap_err().to_string().contains("the time limit of writes"));
+    let mut options = read("redis://h?spin_max_us=0");
+    options.spin_max = Duration::from_millis(11);
+    assert!(options.check().unwrap_err().to_string().contains("at most 10ms is allowed"));
+    assert!(why("redis://h?spin_max_us=10001").contains("spin_max_us is a whole number from 0 to 10000"));
     assert!(why("redis://h/1?db=2").contains("given twice"));
     assert!(why("redis://::1").contains("[::1]:6379"));
     assert!(why("redis://h?tls_server_name=").contains("is empty"));

@@ -11,6 +11,9 @@ use super::{Address, Endpoint, Login, PORT, SENTINEL_PORT};
 /// [`TIME_MAX`](super::draft::TIME_MAX).
 pub(super) const MS_MAX: u64 = 86_400_000;
 
+/// [`SPIN_MAX`](super::draft::SPIN_MAX).
+const SPIN_US_MAX: u64 = 10_000;
+
 /// The most replicas that an enqueue may wait for.
 const REPLICAS_MAX: u64 = 100;
 
@@ -18,7 +21,7 @@ const SCHEMES: &str = "redis://, rediss://, redis+unix://, redis-socket://, redi
                        redis-cluster://, rediss-cluster://";
 
 const PARAMETERS: &str = "db, op_timeout_ms, read_timeout_ms, write_timeout_ms, connect_timeout_ms, silence_max_ms, \
-                          backoff_min_ms, backoff_max_ms, enqueue_replicas, tls_ca_file, tls_cert_file, tls_key_file, tls_server_name, \
+                          spin_max_us, backoff_min_ms, backoff_max_ms, enqueue_replicas, tls_ca_file, tls_cert_file, tls_key_file, tls_server_name, \
                           tls_insecure, for sockets user and pass, for sentinels master, node_user and \
                           node_password";
 
@@ -198,6 +201,10 @@ impl Reader<'_> {
             "write_timeout_ms" => self.draft.write_timeout = self.millis(name, &value),
             "connect_timeout_ms" => self.draft.connect_timeout = self.millis(name, &value),
             "silence_max_ms" => self.draft.silence_max = self.millis(name, &value),
+            "spin_max_us" => match whole_number(name, &value, 0, SPIN_US_MAX) {
+                Ok(micros) => self.draft.spin_max = Some(Duration::from_micros(micros)),
+                Err(problem) => self.problems.push(problem),
+            },
             "backoff_min_ms" => self.draft.backoff_min = self.millis(name, &value),
             "backoff_max_ms" => self.draft.backoff_max = self.millis(name, &value),
             "enqueue_replicas" => match whole_number(name, &value, 0, REPLICAS_MAX) {

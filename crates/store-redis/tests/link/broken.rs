@@ -263,3 +263,64 @@ fn a_connection_lives_on_the_runtime_of_its_store_whoever_calls() {
         assert_eq!(link.epoch(), 1);
     });
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_caller_that_is_not_polled_again_holds_nobody_up() {
+    let server = RedisServer::start().await.unwrap();
+    let link = open(&format!("{}?spin_max_us=10000", server.url())).await;
+    let elsewhere = link.clone();
+    let (stands_still, stood) = tokio::sync::oneshot::channel();
+    let (go_on, goes_on) = std::sync::mpsc::channel();
+    let caller = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            // One call after another, so that it looks for the answer itself.
+            for _ in 0..10 {
+                write(&elsewhere, &["INCR", "n"]).await.unwrap();
+            }
+            let mut last = std::pin::pin!(write(&elsewhere, &["INCR", "n"]));
+            let first = std::future::poll_fn(|cx| std::task::Poll::Ready(last.as_mut().poll(cx))).await;
+            stands_still.send(()).unwrap();
+            // Its thread does something else for a long time.
+            goes_on.recv().unwrap();
+            match first {
+                std::task::Poll::Ready(answer) => answer,
+                std::task::Poll::Pending => last.await,
+            }
+        })
+    });
+    stood.await.unwrap();
+    for _ in 0..10 {
+        write(&link, &["INCR", "m"]).await.unwrap();
+    }
+    go_on.send(()).unwrap();
+    assert_eq!(caller.join().unwrap().unwrap(), Value::Int(11));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn answers_find_their_callers_however_these_wait_for_them() {
+    let server = RedisServer::start().await.unwrap();
+    for spin_us in [0, 20, 10_000] {
+        let link = open(&format!("{}?spin_max_us={spin_us}", server.url())).await;
+        let callers = (0..4).map(|caller| {
+            let link = link.clone();
+            // Half of them on runtimes of their own.
+            let calls = async move {
+                for n in 0..300 {
+                    let said = format!("{caller} {n}");
+                    let told: Value = write(&link, &["ECHO", &said]).await.unwrap();
+                    assert_eq!(told, Value::BulkString(said.into_bytes()));
+                }
+            };
+            if caller % 2 == 0 {
+                return tokio::spawn(calls);
+            }
+            tokio::task::spawn_blocking(|| {
+                tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(calls);
+            })
+        });
+        for caller in callers.collect::<Vec<_>>() {
+            caller.await.unwrap();
+        }
+    }
+}
