@@ -9,6 +9,7 @@
 //!
 //! Servers of Go programs are shown as processes with one pool, `asynq`.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use poolwright_broker::{Error, PoolBeat, RunningTask, ServerBeat, ServerId, WeightedQueue};
@@ -17,7 +18,7 @@ use redis::{Cmd, Value};
 
 use crate::RedisStore;
 use crate::keys::{self, SERVERS, WORKERS};
-use crate::link::Kind;
+use crate::link::{CallError, Kind};
 use crate::script::BEAT;
 use crate::submit::micros;
 use crate::wire::{self, QueueWeight, ServerInfo, Wire, WorkerInfo};
@@ -37,16 +38,52 @@ impl RedisStore {
             .map_err(|error| Error::Refused { why: format!("a heartbeat cannot be written: {error}") })?;
         let mut call = self.call(&BEAT);
         call.key(keys::process(&server.id.0)).number(micros(lasts)).arg(json);
-        let over = self.run(call, Kind::Write).await?.time()?;
+        if self.link.is_cluster() {
+            let over = self.run(call, Kind::Write).await?.time()?;
+            return self.beat_each(&server, over).await;
+        }
+        call.key(keys::PROCESSES.to_owned()).key(SERVERS.to_owned()).key(WORKERS.to_owned());
+        call.arg(server.id.0.clone());
+        for pool in &server.pools {
+            let (record, workers) = pool_keys(&server, &pool.pool);
+            let running = self.running(&server, pool);
+            call.key(record).key(workers).arg(info(&server, pool).to_bytes());
+            call.number(i128::try_from(running.len()).unwrap_or(0));
+            for (id, worker) in running {
+                call.arg(id).arg(worker);
+            }
+        }
+        let mut parts = self.run(call, Kind::Write).await?;
+        parts.time()?;
+        let mut others = parts.list()?;
+        let mut queues = HashSet::new();
+        while others.len() > 0 {
+            // What cannot be read is left out, as asynq does.
+            if let Ok(info) = ServerInfo::from_bytes(&others.bytes()?) {
+                queues.extend(weighted(&info).map(|drawn| drawn.queue));
+            }
+        }
+        self.shared.note(queues);
+        Ok(())
+    }
+
+    /// The same by a command a key, where each has a slot of its own.
+    async fn beat_each(&self, server: &ServerBeat, over: Timestamp) -> Result<(), Error> {
         let mut commands = vec![zadd(keys::PROCESSES, over, &server.id.0)];
         for pool in &server.pools {
-            commands.extend(self.pool_commands(&server, pool, over));
+            commands.extend(self.pool_commands(server, pool, over));
         }
         self.send(commands).await?;
         let others = self.go_servers(self.time.now()).await?;
         let queues = others.into_iter().flat_map(|server| server.pools).flat_map(|pool| pool.queues);
         self.shared.note(queues.map(|drawn| drawn.queue).collect());
         Ok(())
+    }
+
+    /// What a pool runs, by id, as asynq shows it.
+    fn running(&self, server: &ServerBeat, pool: &PoolBeat) -> Vec<(String, Vec<u8>)> {
+        let tasks = server.tasks.iter().filter(|task| task.pool == pool.pool);
+        tasks.map(|task| (task.key.id.as_str().to_owned(), self.worker(server, task).to_bytes())).collect()
     }
 
     pub(crate) async fn retire_as(&self, id: ServerId) -> Result<(), Error> {
@@ -93,13 +130,12 @@ impl RedisStore {
             (record.clone(), set),
             (workers.clone(), one("DEL", &workers)),
         ];
-        let mut fields = one("HSET", &workers);
-        let mut any = false;
-        for task in server.tasks.iter().filter(|task| task.pool == pool.pool) {
-            fields.arg(task.key.id.as_str()).arg(self.worker(server, task).to_bytes());
-            any = true;
-        }
-        if any {
+        let running = self.running(server, pool);
+        if !running.is_empty() {
+            let mut fields = one("HSET", &workers);
+            for (id, worker) in running {
+                fields.arg(id).arg(worker);
+            }
             let mut expire = one("PEXPIREAT", &workers);
             expire.arg(millis(over));
             commands.extend([(workers.clone(), fields), (workers, expire)]);
@@ -163,19 +199,26 @@ impl RedisStore {
     async fn go_servers(&self, now: Timestamp) -> Result<Vec<ServerBeat>, Error> {
         let mut servers = Vec::new();
         for key in self.members(SERVERS, &now.as_secs().to_string()).await? {
-            let answer = self.link.call(Some(key.as_bytes()), one("GET", &key), Kind::Read).await?;
-            let Value::BulkString(bytes) = answer else { continue };
             // What cannot be read is left out, as asynq does.
+            let answer = self.link.call(Some(key.as_bytes()), one("GET", &key), Kind::Read).await;
+            let Value::BulkString(bytes) = unless_of_wrong_type(answer)? else { continue };
             let Ok(info) = ServerInfo::from_bytes(&bytes) else { continue };
             if info.server_id.contains(OURS) {
                 continue;
             }
             let workers = keys::workers_beside(&key);
-            let running =
-                self.link.call(Some(workers.as_bytes()), one("HVALS", &workers), Kind::Read).await?;
-            servers.extend(go_server(info, running, now));
+            let running = self.link.call(Some(workers.as_bytes()), one("HVALS", &workers), Kind::Read).await;
+            servers.extend(go_server(info, unless_of_wrong_type(running)?, now));
         }
         Ok(servers)
+    }
+}
+
+/// Nothing where something of another type stands.
+fn unless_of_wrong_type(answer: Result<Value, CallError>) -> Result<Value, CallError> {
+    match answer {
+        Err(error) if error.code() == Some("WRONGTYPE") => Ok(Value::Nil),
+        answer => answer,
     }
 }
 
@@ -189,17 +232,13 @@ fn read_process(text: &str) -> Option<(Timestamp, ServerBeat)> {
 
 fn go_server(info: ServerInfo, running: Value, now: Timestamp) -> Option<ServerBeat> {
     let pool = PoolName::new(GO_POOL).ok()?;
-    let queues = info.queues.iter().filter_map(|drawn| {
-        let queue = QueueName::new(drawn.queue.as_deref()?).ok()?;
-        Some(WeightedQueue { queue, weight: u32::try_from(drawn.weight?).ok()? })
-    });
     let count = |number: i32| u32::try_from(number).unwrap_or(0);
     let beat = PoolBeat {
         pool: pool.clone(),
         workers: count(info.concurrency),
         busy: count(info.active_worker_count),
         stalled: 0,
-        queues: queues.collect(),
+        queues: weighted(&info).collect(),
     };
     Some(ServerBeat {
         id: ServerId(format!("{}:{}:{}", info.host, info.pid, info.server_id)),
@@ -210,6 +249,14 @@ fn go_server(info: ServerInfo, running: Value, now: Timestamp) -> Option<ServerB
         stopping: info.status != "active",
         pools: vec![beat],
         tasks: values(running).into_iter().filter_map(|bytes| go_task(&bytes, &pool)).collect(),
+    })
+}
+
+/// The queues of a server of asynq's; what is none to us is left out.
+fn weighted(info: &ServerInfo) -> impl Iterator<Item = WeightedQueue> {
+    info.queues.iter().filter_map(|drawn| {
+        let queue = QueueName::new(drawn.queue.as_deref()?).ok()?;
+        Some(WeightedQueue { queue, weight: u32::try_from(drawn.weight?).ok()? })
     })
 }
 

@@ -6,12 +6,17 @@ mod stage;
 
 use std::time::Duration;
 
-use poolwright_broker::{Dispatch, Held, Inspect, Submit, Upkeep};
+use poolwright_broker::{
+    Dispatch, Held, Inspect, PoolBeat, RunningTask, ServerBeat, ServerId, Submit, Upkeep, WeightedQueue,
+};
 use poolwright_conformance::{Harness, builders};
-use poolwright_core::{Charge, Class, QueueName, State, TaskId, TaskKey, TaskRecord, Timestamp};
+use poolwright_core::{
+    Charge, Class, PoolName, QueueName, State, TaskId, TaskKey, TaskRecord, Timestamp, TypeName,
+};
 use poolwright_store_redis::keys::{self, Keys};
 use poolwright_store_redis::schedulers::wire_time;
 use poolwright_store_redis::wire::{SchedulerEnqueueEvent, SchedulerEntry, TaskMessage, Wire};
+use poolwright_testbed::Reply;
 use stage::RedisHarness;
 
 fn queue() -> QueueName {
@@ -93,6 +98,55 @@ fn entry(id: &str, next: Timestamp) -> SchedulerEntry {
         prev_enqueue_time: Some(poolwright_store_redis::wire::NEVER),
         ..SchedulerEntry::default()
     }
+}
+
+/// A heartbeat of a process whose one pool runs this many tasks.
+fn heartbeat(running: usize) -> ServerBeat {
+    let pool = PoolName::new("core").unwrap();
+    let task = |number| RunningTask {
+        key: TaskKey::new(queue(), TaskId::new(format!("t{number}")).unwrap()),
+        task_type: TypeName::new("t").unwrap(),
+        pool: pool.clone(),
+        started_at: Timestamp::EPOCH,
+        stalled: false,
+    };
+    let count = u32::try_from(running).unwrap();
+    let queues = vec![WeightedQueue { queue: queue(), weight: 1 }];
+    ServerBeat {
+        id: ServerId("h:7:abc".to_owned()),
+        host: "h".to_owned(),
+        pid: 7,
+        started_at: Timestamp::EPOCH,
+        beat_at: Timestamp::EPOCH,
+        stopping: false,
+        pools: vec![PoolBeat { pool: pool.clone(), workers: count, busy: count, stalled: 0, queues }],
+        tasks: (0..running).map(task).collect(),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_heartbeat_shows_all_that_runs_however_much_and_rubbish_beside_it_does_no_harm() {
+    let harness = RedisHarness::new(1).await;
+    let store = harness.store();
+    let servers = harness.servers();
+    // Not text, not a string, not there.
+    servers.command(keys::SERVERS, &["SET", "asynq:servers:{a:1:x}", "rubbish"]).await;
+    servers.command(keys::SERVERS, &["LPUSH", "asynq:servers:{b:1:x}", "rubbish"]).await;
+    for name in ["a", "b", "c"] {
+        let member = format!("asynq:servers:{{{name}:1:x}}");
+        servers.command(keys::SERVERS, &["ZADD", keys::SERVERS, "9000000000", &member]).await;
+    }
+    let workers = keys::workers("h", 7, "abc/core");
+    for running in [2_345, 1, 0] {
+        store.beat(heartbeat(running), Duration::from_secs(60)).await.unwrap();
+        let shown = servers.command(&workers, &["HLEN", &workers]).await;
+        assert_eq!(shown, Reply::Integer(i64::try_from(running).unwrap()));
+    }
+    let seen = store.servers().await.unwrap();
+    assert_eq!((seen.len(), seen[0].id.0.as_str()), (1, "h:7:abc"));
+    let record = keys::server("h", 7, "abc/core");
+    let record = servers.command(&record, &["EXISTS", &record]).await;
+    assert_eq!(record, Reply::Integer(1));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
