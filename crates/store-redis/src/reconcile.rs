@@ -21,11 +21,11 @@ const STEP: u32 = 500;
 /// Keys that one script looks at: a server does nothing else meanwhile.
 const KEYS_MAX: usize = 50;
 
-/// How many times as long as a step took the walk rests after it: the server has other work.
-const REST: u32 = 9;
+/// How many times as long as a step took the walk rests after it: the server has other work, and nothing waits for this.
+const REST: u32 = 49;
 
 /// The longest rest.
-const REST_MAX: Duration = Duration::from_millis(200);
+const REST_MAX: Duration = Duration::from_secs(1);
 
 impl RedisStore {
     pub(crate) async fn reconcile_all(&self, queues: Vec<QueueName>) -> Result<Reconciled, Error> {

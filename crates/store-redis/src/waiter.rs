@@ -60,9 +60,12 @@ pub(crate) async fn run(
     let (mut connection, mut rest, mut lost) = (None, Duration::ZERO, false);
     loop {
         waiter.asked.notified().await;
+        // A pause is of interest only once there is something.
+        let mut may_be_paused = true;
         let began = loop {
             let began = Instant::now();
-            let looked = look(&link, &keys, &mut connection).await;
+            let looked = look(&link, &keys, &mut connection, may_be_paused).await;
+            may_be_paused = !matches!(looked, Ok(Look::Nothing));
             if looked.is_ok() && std::mem::take(&mut lost) {
                 // What was pushed meanwhile may have been taken and put back: whoever waits looks for himself.
                 ring(&queue);
@@ -97,16 +100,23 @@ enum Look {
     Paused,
 }
 
-async fn look(link: &Link, keys: &Keys, connection: &mut Option<Dedicated>) -> Result<Look, CallError> {
+async fn look(
+    link: &Link,
+    keys: &Keys,
+    connection: &mut Option<Dedicated>,
+    may_be_paused: bool,
+) -> Result<Look, CallError> {
     let pending = keys.pending();
     let connection = match connection {
         Some(connection) => connection,
         None => connection.insert(link.dedicated(pending.as_bytes()).await?),
     };
-    let mut paused = redis::cmd("EXISTS");
-    paused.arg(keys.paused());
-    if connection.call(&paused, Some(GRACE)).await? == Value::Int(1) {
-        return Ok(Look::Paused);
+    if may_be_paused {
+        let mut paused = redis::cmd("EXISTS");
+        paused.arg(keys.paused());
+        if connection.call(&paused, Some(GRACE)).await? == Value::Int(1) {
+            return Ok(Look::Paused);
+        }
     }
     let mut command = redis::cmd("BLMOVE");
     command.arg(&pending).arg(&pending).arg("RIGHT").arg("RIGHT").arg(WAIT.as_secs());

@@ -48,9 +48,9 @@ end
 local function is_plain(key)
   local fields = pcall('HLEN', key)
   if fields ~= 2 and fields ~= 3 then return false end
-  if call('HSTRLEN', key, 'msg') == 0 or call('HGET', key, 'state') ~= 'scheduled' then return false end
-  if fields == 2 then return true, true end
-  return call('HEXISTS', key, 'enqueued_at') == 1, false
+  local got = call('HMGET', key, 'msg', 'state', 'enqueued_at')
+  local is_timed = got[3] ~= false
+  return got[1] and got[1] ~= '' and got[2] == 'scheduled' and is_timed == (fields == 3), not is_timed
 end
 
 -- Moves the first due ones together where all of them are plain and no retry is due; whether there may be more.

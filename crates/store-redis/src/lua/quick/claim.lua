@@ -15,20 +15,23 @@ local function begin(key, token, lease)
   call('HSET', key, 'state', 'active', 'token', token, 'lease', lease)
 end
 
--- The fields of a task that has more than others, and its old place; none when it is out of the ordinary.
+-- The fields of a task that has more than others, its old place, and whether an attempt left something behind; none when it is
+-- out of the ordinary.
 local function look_at(key, is_shared)
-  local flat, is_whole, place = pcall('HGETALL', key), false, nil
+  local flat, is_whole, place, was_run = pcall('HGETALL', key), false, nil, false
   for i = 1, #flat, 2 do
     local name = flat[i]
     if name == 'msg' then
       is_whole = true
     elseif name == 'place' then
-      place = flat[i + 1]
+      place, was_run = flat[i + 1], true
+    elseif name == 'progress' then
+      was_run = true
     elseif name == 'cancel' or name == 'again' or (is_shared and name == 'class') then
       return nil
     end
   end
-  if is_whole then return flat, place end
+  if is_whole then return flat, place, was_run end
 end
 
 -- Which demand gets which queue's next task, slot by slot, and how many each queue gives.
@@ -79,10 +82,10 @@ local function put_back(taken)
   end
 end
 
--- Looks at all before any of them begins: their keys, what the caller gets of each, and the old places of those that have one
--- ('' where there are only other fields than a pending task's).
+-- Looks at all before any of them begins: their keys, what the caller gets of each, the old places of those that have one, and
+-- which of them were run before.
 local function look_at_all(taken, from)
-  local keys, bodies, odd = {}, {}, {}
+  local keys, bodies, places, were_run = {}, {}, {}, {}
   for i, q in ipairs(from) do
     local queue = taken[q]
     local at = queue.count + 1
@@ -94,12 +97,12 @@ local function look_at_all(taken, from)
       if not (got[1] and got[2]) then return nil end
       bodies[2 * i - 1], bodies[2 * i] = got[1], got[2]
     else
-      local flat, place = look_at(key, queue.is_shared)
+      local flat, place, was_run = look_at(key, queue.is_shared)
       if not flat then return nil end
-      bodies[2 * i - 1], bodies[2 * i], odd[i] = flat, '', place or ''
+      bodies[2 * i - 1], bodies[2 * i], places[i], were_run[i] = flat, '', place, was_run
     end
   end
-  return keys, bodies, odd
+  return keys, bodies, places, were_run
 end
 
 local function claimed_together()
@@ -112,7 +115,7 @@ local function claimed_together()
   end
   local demands, from, given, slots = deal(left)
   local taken = take_ids(given)
-  local keys, bodies, odd = look_at_all(taken, from)
+  local keys, bodies, places, were_run = look_at_all(taken, from)
   if not keys then
     put_back(taken)
     return nil
@@ -123,14 +126,14 @@ local function claimed_together()
   end
   local nth, demand = 0, nil
   for i = 1, slots do
-    local queue, place = taken[from[i]], odd[i]
+    local queue, place = taken[from[i]], places[i]
     if demands[i] ~= demand then nth, demand = 0, demands[i] end
-    if not place or place == '' then
+    if not place then
       queue.last = queue.last + 1
       place = text(queue.last)
     end
     begin(keys[i], token_for(demand, nth), queue.lease .. place)
-    if odd[i] then call('HDEL', keys[i], 'place', 'progress') end
+    if were_run[i] then call('HDEL', keys[i], 'place', 'progress') end
     local count, leases = queue.count, queue.leases
     leases[2 * count + 1], leases[2 * count + 2], queue.count = queue.score, queue.ids[count + 1], count + 1
     nth = nth + 1
