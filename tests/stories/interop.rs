@@ -1,9 +1,13 @@
 //! The stories of whole workers beside whole workers of Go's asynq, on one Redis.
 //!
-//! Without Go they are skipped and say so; with `POOLWRIGHT_REQUIRE_GO` in the environment they fail.
+//! Without Go they are skipped and say so; with `POOLWRIGHT_REQUIRE_GO` in the environment they fail. Those with asynq's command
+//! line want that alone.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+#[path = "../../crates/store-redis/tests/interop/asynq.rs"]
+mod asynq;
+mod command_line;
 #[path = "../../crates/store-redis/tests/interop/go.rs"]
 mod go;
 

@@ -67,8 +67,7 @@ fn remark(queue: &QueueView, now: Timestamp) -> Cell {
     let mut remarks = Vec::new();
     if queue.paused {
         let since = queue.paused_since.map_or_else(String::new, |at| format!(" {}", ago::from_now(now, at)));
-        let reason = queue.paused_reason.as_deref().unwrap_or_default();
-        remarks.push(format!("paused{since}: {reason}"));
+        remarks.push(paused(&since, queue.paused_reason.as_deref().unwrap_or_default()));
     }
     if queue.quarantined > 0 {
         remarks.push(format!("{} in quarantine", queue.quarantined));
@@ -77,4 +76,21 @@ fn remark(queue: &QueueView, now: Timestamp) -> Cell {
         remarks.push("not in the file of queues".to_owned());
     }
     Cell::cut(&remarks.join("; "), REASON_COLUMNS_MAX).tone(Tone::Notice)
+}
+
+/// Whoever paused it with asynq's tools gave no reason.
+fn paused(since: &str, reason: &str) -> String {
+    let colon = if reason.is_empty() { "" } else { ": " };
+    format!("paused{since}{colon}{reason}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pause_without_a_reason_leaves_no_colon_behind() {
+        assert_eq!(paused(" 5s ago", ""), "paused 5s ago");
+        assert_eq!(paused(" 5s ago", "the disk is full"), "paused 5s ago: the disk is full");
+    }
 }
