@@ -12,8 +12,8 @@ use poolwright_core::{Settlement, TaskKey};
 
 use crate::RedisStore;
 use crate::keys::Keys;
-use crate::link::Kind;
-use crate::script::{Call, EXTEND, NOTE};
+use crate::link::{CallError, Kind};
+use crate::script::{Call, EXCHANGE, EXTEND, NOTE};
 use crate::shared::lease_of;
 use crate::store::Batch;
 use crate::submit::micros;
@@ -89,23 +89,22 @@ impl Dispatch for RedisStore {
             let batch =
                 self.batches(settlements.into_iter().map(|one| (one.0.key.queue.clone(), one))).remove(0);
             let settling = self.settling(batch);
-            let (first, second) = (settling.call(self), plan.call(self));
-            match self.run_both(first, second, Kind::Write).await? {
-                [Err(error), Err(_)] => Err(error),
-                // The claim was done all the same: its tasks must not be left to nobody.
-                [Err(error), Ok(parts)] => {
-                    let outcomes = outcomes.iter().map(|_| Err(error.clone())).collect();
-                    Ok(Exchanged { outcomes, claimed: self.claimed(&claim, plan, parts).await })
-                }
-                [Ok(settled), claimed] => {
-                    self.settled(settling, settled, &mut outcomes)?;
-                    let claimed = match claimed {
-                        Ok(parts) => self.claimed(&claim, plan, parts).await,
-                        Err(error) => Err(error),
-                    };
-                    Ok(Exchanged { outcomes: whole(outcomes), claimed })
+            let call = Call::both(&EXCHANGE, settling.call(self), plan.call(self));
+            let mut parts = self.run(call, Kind::Write).await?;
+            let said = |error| Error::from(CallError::said(self.link.describe(), &error));
+            let settled = parts.timed_or_error()?.map_err(said);
+            if let Err(error) = settled.and_then(|settled| self.settled(settling, settled, &mut outcomes)) {
+                // Those that were not told.
+                for outcome in outcomes.iter_mut().filter(|outcome| outcome.is_none()) {
+                    *outcome = Some(Err(error.clone()));
                 }
             }
+            // Its tasks must not be left to nobody, whatever became of the settlements.
+            let claimed = match parts.timed_or_error()?.map_err(said) {
+                Ok(claimed) => self.claimed(&claim, plan, claimed).await,
+                Err(error) => Err(error),
+            };
+            Ok(Exchanged { outcomes: whole(outcomes), claimed })
         })
     }
 

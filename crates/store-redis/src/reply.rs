@@ -6,7 +6,7 @@
 use bytes::Bytes;
 use poolwright_broker::Error;
 use poolwright_core::Timestamp;
-use redis::Value;
+use redis::{ServerError, Value};
 
 /// The parts of an answer, in order.
 pub(crate) struct Parts {
@@ -94,6 +94,18 @@ impl Parts {
     pub(crate) fn list(&mut self) -> Result<Parts, Error> {
         let value = self.next("a list")?;
         Parts::of(self.script, value)
+    }
+
+    /// The answer of another script, with the time at its front, or the error that it ended with.
+    pub(crate) fn timed_or_error(&mut self) -> Result<Result<Parts, ServerError>, Error> {
+        match self.next("an answer")? {
+            Value::ServerError(error) => Ok(Err(error)),
+            answer => {
+                let mut parts = Parts::of(self.script, answer)?;
+                parts.at = parts.time()?;
+                Ok(Ok(parts))
+            }
+        }
     }
 
     /// What is left, each as parts of its own.

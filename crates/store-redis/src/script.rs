@@ -53,6 +53,17 @@ scripts! {
     EXTEND = "extend";
     /// Settles attempts.
     SETTLE = "settle" text!("shared/base" "shared/counts" "shared/active" "quick/settle" "shared/message" "shared/task" "shared/store" "settle");
+    /// Settles attempts and hands out tasks.
+    EXCHANGE = "exchange" concat!(
+        "local try = pcall\n",
+        text!("shared/base" "shared/counts" "shared/active"),
+        "local function settle(ARGV)\n",
+        text!("quick/settle" "shared/message" "shared/task" "shared/store" "settle"),
+        "end\nlocal function hand_out(ARGV)\n",
+        text!("quick/claim" "shared/message" "shared/task" "shared/store" "claim"),
+        "end\n",
+        text!("exchange"),
+    );
     /// Notes what a running task says.
     NOTE = "note";
     /// Makes due tasks pending.
@@ -122,6 +133,20 @@ impl Call {
     /// A call with this time, empty where the server's own clock rules.
     pub(crate) fn new(script: &'static Script, time: String) -> Self {
         Self { script, keys: Vec::new(), args: vec![time.into()] }
+    }
+
+    /// A call of a script that does what these two do, the first one first.
+    pub(crate) fn both(script: &'static Script, first: Self, second: Self) -> Self {
+        let mut args = Vec::with_capacity(first.args.len() + second.args.len());
+        let count = first.args.len() - 1;
+        let mut first_args = first.args.into_iter();
+        args.extend(first_args.next());
+        args.push(count.to_string().into());
+        args.extend(first_args);
+        args.extend(second.args.into_iter().skip(1));
+        let mut keys = first.keys;
+        keys.extend(second.keys);
+        Self { script, keys, args }
     }
 
     /// One more key.

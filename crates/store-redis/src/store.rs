@@ -17,7 +17,7 @@ use crate::error::Error as OpenError;
 use crate::gather::Gather;
 use crate::held::HeldTasks;
 use crate::keys::{Keys, QUEUES};
-use crate::link::{CallError, Kind, Link};
+use crate::link::{Kind, Link};
 use crate::options::RedisOptions;
 use crate::reply::Parts;
 use crate::script::{self, Call, Script};
@@ -136,30 +136,6 @@ impl RedisStore {
                 Some(durable) => durable.run(&call).await?,
                 None => self.link.call(call.route(), call.by_sha(), kind).await,
             };
-        self.read(call, answer, kind).await
-    }
-
-    /// Runs two scripts in one round trip, one after the other; each has its own answer.
-    pub(crate) async fn run_both(
-        &self,
-        first: Call,
-        second: Call,
-        kind: Kind,
-    ) -> Result<[Result<Parts, Error>; 2], Error> {
-        let mut pipeline = redis::pipe();
-        pipeline.add_command(first.by_sha()).add_command(second.by_sha());
-        let answers = self.link.pipeline(first.route(), pipeline, kind).await?;
-        let mut answers = answers.into_iter();
-        let mut next = || {
-            answers
-                .next()
-                .ok_or_else(|| Error::Corrupt { what: "an answer of a pipeline is missing".to_owned() })
-        };
-        let (one, two) = (next()?, next()?);
-        Ok([self.read(first, one, kind).await, self.read(second, two, kind).await])
-    }
-
-    async fn read(&self, call: Call, answer: Result<Value, CallError>, kind: Kind) -> Result<Parts, Error> {
         let answer = match answer {
             Err(error) if error.is_noscript() => self.link.call(call.route(), call.by_text(), kind).await,
             answer => answer,

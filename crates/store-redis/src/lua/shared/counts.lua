@@ -15,7 +15,7 @@ local function date(day)
   return format('%04d-%02d-%02d', year, month, doy - floor((153 * mp + 2) / 5) + 1)
 end
 
--- What was counted in this run, by queue; written once, at the end.
+-- What was counted in this run and not written yet, by queue.
 local tallies = {}
 local function count(p, failed, times)
   local tally = tallies[p]
@@ -47,4 +47,5 @@ local function write_counts()
       add(p .. 'failed', tally[2])
     end
   end
+  tallies = {}
 end
