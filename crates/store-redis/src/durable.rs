@@ -13,6 +13,9 @@ use redis::Value;
 use crate::link::{CallError, Dedicated, Link};
 use crate::script::Call;
 
+/// How late the server may end a wait: it looks for those that are over ten times a second, and may be busy.
+const LATE_MAX: Duration = Duration::from_millis(500);
+
 /// The most idle connections that are kept for one key. What comes back beyond them is closed.
 const IDLE_MAX: usize = 8;
 
@@ -52,7 +55,7 @@ impl Durable {
         let mut wait = redis::cmd("WAIT");
         let millis = u64::try_from(self.limit.as_millis()).unwrap_or(u64::MAX);
         wait.arg(self.replicas).arg(millis);
-        let reached = connection.call(&wait, Some(self.limit + self.limit)).await?;
+        let reached = connection.call(&wait, Some(self.limit + self.limit.max(LATE_MAX))).await?;
         match reached {
             Value::Int(count) if count >= i64::from(self.replicas) => Ok(()),
             reached => {
